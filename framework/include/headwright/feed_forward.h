@@ -1,0 +1,17 @@
+// The feed-forward kind: x -> y, each token on its own.
+#pragma once
+#include <torch/nn/module.h>
+
+#include "headwright/variant.h"
+
+namespace headwright {
+
+class HEADWRIGHT_API FeedForward : public torch::nn::Module {
+ public:
+  ~FeedForward() override;
+
+  /// x, result: (batch, seq, d_model)
+  virtual at::Tensor forward(const at::Tensor& x) = 0;
+};
+
+}  // namespace headwright

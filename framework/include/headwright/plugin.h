@@ -1,0 +1,89 @@
+// The one header that a plugin includes.
+#pragma once
+#include <ATen/ATen.h>
+#include <torch/nn/module.h>
+#include <torch/nn/modules/dropout.h>
+#include <torch/nn/modules/embedding.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/nn/modules/normalization.h>
+
+#include <concepts>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "headwright/abi.h"
+#include "headwright/attention.h"
+#include "headwright/feed_forward.h"
+#include "headwright/norm.h"
+#include "headwright/position.h"
+#include "headwright/shapes.h"
+
+namespace headwright {
+
+template <class M>
+concept OfAKind = std::derived_from<M, Attention> || std::derived_from<M, FeedForward> ||
+                     std::derived_from<M, Norm> || std::derived_from<M, Position>;
+
+/// Attention and positions promise something that depends on the variant, so they must say it.
+template <class M>
+concept StatesClaims = requires(const Dims& dims, const typename M::Params& params) {
+  { M::claims(dims, params) } -> std::same_as<Claims>;
+};
+
+/// What HEADWRIGHT_PLUGIN asks of a class. Each line that fails is named by the compiler at the registration.
+template <class M>
+concept Variant = OfAKind<M> &&                                             // derives from one of the kinds
+                  !std::is_abstract_v<M> &&                                    // implements the kind's functions
+                  Described<typename M::Params> &&                             // Params has defaults and fields()
+                  std::constructible_from<M, const Dims&, const typename M::Params&> &&
+                  std::convertible_to<decltype(M::kSummary), std::string> &&   // one line
+                  std::convertible_to<decltype(M::kSource), std::string> &&    // paper and section
+                  (StatesClaims<M> || std::derived_from<M, FeedForward> || std::derived_from<M, Norm>);
+
+template <class M>
+constexpr Kind kind_of() {
+  if constexpr (std::derived_from<M, Attention>) return Kind::attention;
+  if constexpr (std::derived_from<M, FeedForward>) return Kind::feed_forward;
+  if constexpr (std::derived_from<M, Norm>) return Kind::norm;
+  return Kind::position;
+}
+
+/// The rows, claims and factory of a variant, types erased.
+template <Variant M>
+VariantSpec spec_of(std::string name) {
+  using Params = typename M::Params;
+  VariantSpec spec{.name = std::move(name), .kind = kind_of<M>(), .summary = M::kSummary, .source = M::kSource};
+  spec.params = specs_of<Params>();
+  spec.claims = []([[maybe_unused]] const Dims& dims, [[maybe_unused]] const ParamMap& values) {
+    if constexpr (StatesClaims<M>) return M::claims(dims, params_from<Params>(values));
+    else return Claims{};
+  };
+  spec.check = []([[maybe_unused]] const Dims& dims, [[maybe_unused]] const ParamMap& values,
+                  [[maybe_unused]] Complaints& complaints) {
+    if constexpr (std::derived_from<M, QkvAttention>) QkvAttention::check_heads(dims, complaints);
+    if constexpr (requires { M::check(dims, params_from<Params>(values), complaints); }) {
+      M::check(dims, params_from<Params>(values), complaints);
+    }
+  };
+  spec.make = [](const Dims& dims, const ParamMap& values) -> std::shared_ptr<torch::nn::Module> {
+    return std::make_shared<M>(dims, params_from<Params>(values));
+  };
+  return spec;
+}
+
+}  // namespace headwright
+
+/// Registers `Type` under `variant_name`; stands once, at the end of a plugin's file. Further pairs may follow:
+/// HEADWRIGHT_PLUGIN("a", A) or HEADWRIGHT_PLUGIN_LIST(spec_of<A>("a"), spec_of<B>("b")).
+#define HEADWRIGHT_PLUGIN(variant_name, Type) HEADWRIGHT_PLUGIN_LIST(headwright::spec_of<Type>(variant_name))
+
+#define HEADWRIGHT_PLUGIN_LIST(...)                                                                     \
+  extern "C" HEADWRIGHT_API const headwright::Greeting* headwright_greeting() {                         \
+    static constexpr headwright::Greeting greeting{                                                     \
+        headwright::kMagic, sizeof(headwright::Greeting), headwright::kAbiNumber, HEADWRIGHT_TOOLCHAIN, \
+        [](std::vector<headwright::VariantSpec>& specs) { specs = {__VA_ARGS__}; }};                    \
+    return &greeting;                                                                                   \
+  }                                                                                                     \
+  static_assert(true, "takes the semicolon")

@@ -1,0 +1,70 @@
+// What the framework knows of a variant: its rows, what it claims, how it is made. Includes no torch header.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "headwright/params.h"
+
+namespace torch::nn {
+class Module;
+}
+
+namespace headwright {
+
+/// Widths (d_*) and counts (n_*) that a model hands to its components.
+struct Dims {
+  std::int64_t d_model = 0;
+  std::int64_t n_heads = 1;
+  std::int64_t n_kv_heads = 1;
+  std::int64_t d_head = 0;          // d_model / n_heads unless the config says otherwise
+  std::int64_t context_length = 0;  // longest sequence; 0 = the config sets none
+  std::int64_t d_context = 0;       // width of the context of cross-attention
+  std::int64_t layer = 0;           // index of this layer
+  std::int64_t n_layers = 1;
+  std::string kernel = "auto";      // the attention kernel that the config asks for
+};
+
+/// What a variant promises for given dims and params. The conformance kit asks for exactly this.
+struct Claims {
+  bool causal = false;          // no output depends on a later token
+  bool context = false;         // needs inputs.context: cross-attention
+  bool key_mask = false;        // honours key_mask (or context_mask, with a context)
+  bool differentiable = true;   // gradients reach inputs and every parameter
+  bool dynamic_export = true;   // the exported form takes any batch size and length
+  bool core = false;            // computed by the attention core, so a kernel can be chosen
+  bool embed = false;           // position: adds to embeddings
+  bool rotate = false;          // position: rotates q and k
+  bool bias = false;            // position: adds to scores
+  std::int64_t d_out = 0;       // width of the output; 0 = d_model
+  std::string cost;             // "O(seq^2 d_model)"
+};
+
+/// Collects what `check` finds. `name` is a parameter of the variant or a member of Dims.
+class HEADWRIGHT_API Complaints {
+ public:
+  struct Item {
+    std::string name, message;
+  };
+  void add(std::string name, std::string message) { items_.push_back({std::move(name), std::move(message)}); }
+  const std::vector<Item>& items() const { return items_; }
+
+ private:
+  std::vector<Item> items_;
+};
+
+/// A variant with its types erased.
+struct VariantSpec {
+  std::string name;
+  Kind kind = Kind::attention;
+  std::string summary;  // one line
+  std::string source;   // paper and section
+  std::vector<ParamSpec> params;
+  std::function<Claims(const Dims&, const ParamMap&)> claims;
+  std::function<void(const Dims&, const ParamMap&, Complaints&)> check;
+  std::function<std::shared_ptr<torch::nn::Module>(const Dims&, const ParamMap&)> make;
+};
+
+}  // namespace headwright

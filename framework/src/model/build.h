@@ -1,0 +1,38 @@
+// Plan -> Model: estimated first, then built on the CPU, then moved to its device and dtype.
+#pragma once
+#include <c10/core/Device.h>
+#include <c10/core/ScalarType.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bind/plan.h"
+#include "model/model.h"
+
+namespace headwright::model {
+
+/// Sizes of a model, found without allocating it.
+struct Footprint {
+  std::int64_t parameters = 0;  // tied weights once
+  std::int64_t bytes = 0;       // parameters and buffers, in the plan's dtype
+  std::vector<std::pair<std::string, std::int64_t>> modules;  // path -> its own parameters, in the order of the tree
+};
+
+/// Throws ResourceError where the sizes overflow.
+Footprint measure(const bind::Plan& plan);
+
+/// Seeds, draws every parameter in float32 on the CPU in the order of construction, casts, moves, and sets eval().
+/// Throws ResourceError before anything is allocated where it cannot fit.
+std::shared_ptr<Model> build(const bind::Plan& plan);
+
+/// "auto" = the first usable of cuda, mps, cpu. Throws ResourceError naming the usable devices.
+at::Device device_from(const std::string& name);
+std::vector<std::string> usable_devices();
+
+at::ScalarType dtype_from(const std::string& name);
+std::string dtype_name(at::ScalarType dtype);  // "float32"
+
+}  // namespace headwright::model

@@ -1,0 +1,35 @@
+// A config on its way to tensors: the steps that every command shares.
+#pragma once
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bind/plan.h"
+#include "registry/registry.h"
+
+namespace headwright::run {
+
+/// What a command line says about configs and plugins.
+struct Request {
+  std::filesystem::path config;
+  std::vector<std::string> overrides;              // "model.d_model=64"
+  std::vector<std::filesystem::path> plugin_path;  // --plugin-path
+};
+
+/// --plugin-path, HEADWRIGHT_PLUGIN_PATH, the config's own list, the folder beside the executable.
+std::unique_ptr<registry::Registry> open_registry(const std::vector<std::filesystem::path>& first,
+                                                  const std::vector<std::filesystem::path>& of_config = {});
+
+struct Session {
+  std::unique_ptr<registry::Registry> registry;
+  bind::Plan plan;
+};
+
+/// Loads, overrides, and resolves a config. Throws ConfigError, PluginError, InputError.
+Session open(const Request& request);
+
+/// Threads and memory; once, before the first tensor.
+void set_up_process();
+
+}  // namespace headwright::run

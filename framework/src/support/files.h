@@ -1,0 +1,49 @@
+// Files are read whole with a limit, and written whole or not at all.
+#pragma once
+#include <cstddef>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace headwright::support {
+
+/// Reads a regular file of at most `largest` bytes. Throws InputError: not there, a folder, no permission, too large.
+std::string read_file(const std::filesystem::path& path, std::size_t largest);
+
+/// Writes through a temporary file beside `path`, flushed to disk and renamed over it. Whatever fails, an old file at
+/// `path` stays whole and the temporary one is removed. Throws FileError naming the path and the cause.
+class AtomicFile {
+ public:
+  explicit AtomicFile(std::filesystem::path path);
+  ~AtomicFile();
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  void write(const void* data, std::size_t size);
+  void write(std::string_view text) { write(text.data(), text.size()); }
+
+  /// The temporary file so far, for a second look before it counts.
+  const std::filesystem::path& temporary() const { return temporary_; }
+  void flush();
+
+  /// fsync and rename. Without it the destructor removes what was written.
+  void commit();
+
+ private:
+  std::filesystem::path path_, temporary_;
+  int descriptor_ = -1;
+};
+
+/// AtomicFile for a text that is already there.
+void write_file(const std::filesystem::path& path, std::string_view text);
+
+/// Folder of the running executable.
+std::filesystem::path executable_folder();
+
+/// Folder for cached verdicts: $XDG_CACHE_HOME/headwright, else ~/.cache/headwright; nothing where neither is set.
+std::optional<std::filesystem::path> cache_folder();
+
+}  // namespace headwright::support

@@ -1,0 +1,16 @@
+// What this process may use: processors and memory.
+#pragma once
+#include <cstdint>
+
+namespace headwright::support {
+
+/// Processors that the process may use: affinity and the container's quota, at least 1.
+int usable_processors();
+
+/// Bytes of memory that can still be taken: what the system has free, within the container's limit.
+std::int64_t usable_memory();
+
+/// Keeps freed memory in the process, so that large tensors do not page-fault each time they are made.
+void keep_freed_memory();
+
+}  // namespace headwright::support

@@ -1,0 +1,4 @@
+# Warnings are errors in our own code; torch's headers are system headers and stay out of it.
+add_library(headwright_warnings INTERFACE)
+target_compile_options(headwright_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Werror
+  -Wno-missing-field-initializers)  # structs with defaults and designated initialisers are our habit
