@@ -2,8 +2,6 @@
 #pragma once
 #include <cstddef>
 #include <filesystem>
-#include <fstream>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,7 +31,10 @@ class AtomicFile {
   void commit();
 
  private:
+  void write_through(const char* data, std::size_t size);
+
   std::filesystem::path path_, temporary_;
+  std::string buffer_;
   int descriptor_ = -1;
 };
 

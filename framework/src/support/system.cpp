@@ -1,0 +1,58 @@
+#include "support/system.h"
+
+#include <malloc.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "support/cgroup.h"
+
+namespace headwright::support {
+namespace {
+
+int processors_by_affinity() {
+  // A fixed cpu_set_t ends at 1024 processors
+  for (int most = 1024; most <= 1 << 16; most *= 2) {
+    const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> set(CPU_ALLOC(most), [](cpu_set_t* s) { CPU_FREE(s); });
+    if (set && ::sched_getaffinity(0, CPU_ALLOC_SIZE(most), set.get()) == 0) {
+      return CPU_COUNT_S(CPU_ALLOC_SIZE(most), set.get());
+    }
+  }
+  return static_cast<int>(std::thread::hardware_concurrency());
+}
+
+std::int64_t free_memory() {
+  std::ifstream file("/proc/meminfo");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("MemAvailable:")) return std::stoll(line.substr(13)) * 1024;  // given in kB
+  }
+  return std::int64_t{::sysconf(_SC_AVPHYS_PAGES)} * ::sysconf(_SC_PAGESIZE);
+}
+
+}  // namespace
+
+int usable_processors() {
+  const int allowed = processors_by_affinity();
+  const auto quota = cgroup_limits().processors;
+  // Rounded up: two threads reach a quota of 1.5, one does not
+  const double most = quota ? std::min<double>(allowed, std::ceil(*quota)) : allowed;
+  return std::max(1, static_cast<int>(most));
+}
+
+std::int64_t usable_memory() {
+  const auto system = free_memory();
+  return std::min(system, cgroup_limits().memory_left.value_or(system));
+}
+
+void keep_freed_memory() {
+  ::mallopt(M_MMAP_MAX, 0);         // large blocks come from the heap too, instead of a mapping of their own
+  ::mallopt(M_TRIM_THRESHOLD, -1);  // and the heap's end is never given back
+}
+
+}  // namespace headwright::support
