@@ -1,9 +1,53 @@
-// The bases of the four kinds.
+// The bases of the four kinds: what a variant gets without writing it.
+#include <torch/nn/module.h>
+
 #include "headwright/attention.h"
 #include "headwright/feed_forward.h"
 #include "headwright/norm.h"
 #include "headwright/position.h"
 
 namespace headwright {
+
+Attention::~Attention() = default;
 FeedForward::~FeedForward() = default;
+Norm::~Norm() = default;
+Position::~Position() = default;
+
+std::string_view to_string(Kind kind) {
+  switch (kind) {
+    case Kind::attention: return "attention";
+    case Kind::feed_forward: return "feed_forward";
+    case Kind::norm: return "norm";
+    case Kind::position: return "position";
+  }
+  return "unknown";
 }
+
+KernelChoice Attention::kernel() const { return {"own", "own", "the variant computes its own scores"}; }
+
+std::string Attention::torchscript() const { return {}; }
+
+Inputs Inputs::with(at::Tensor new_x, std::string_view child) const {
+  Inputs inputs = *this;
+  inputs.x = std::move(new_x);
+  inputs.path += (path.empty() ? "" : ".") + std::string(child);
+  return inputs;
+}
+
+at::Tensor Position::embed(const at::Tensor&, const at::Tensor&) {
+  throw Error("[position] this position does not claim 'embed'; use one that is added to embeddings");
+}
+
+std::pair<at::Tensor, at::Tensor> Position::rotate(const at::Tensor&, const at::Tensor&, const at::Tensor&,
+                                                   const at::Tensor&) {
+  throw Error("[position] this position does not claim 'rotate'; use one that rotates q and k");
+}
+
+std::shared_ptr<Position> make_position(const Component& component, const Dims& dims) {
+  if (!component) return nullptr;
+  auto position = std::dynamic_pointer_cast<Position>(component.variant->make(dims, component.values));
+  if (!position) throw Error("[position] '" + component.variant->name + "' is not a position");
+  return position;
+}
+
+}  // namespace headwright

@@ -1,0 +1,68 @@
+// The table of kernels, and which one a request takes.
+#include <ATen/ATen.h>
+#include <torch/csrc/jit/frontend/tracer.h>
+
+#include "core/kernel.h"
+
+namespace headwright {
+namespace core {
+namespace {
+
+std::vector<std::unique_ptr<Kernel>> make_kernels() {
+  std::vector<std::unique_ptr<Kernel>> made;
+  made.push_back(sdpa_kernel());
+  made.push_back(reference_kernel());
+  return made;
+}
+
+std::optional<std::string> why_not(const Kernel& kernel, const Scoring& scoring) {
+  if (torch::jit::tracer::isTracing() && !kernel.exportable()) return "be exported";
+  return kernel.cannot(scoring);
+}
+
+struct Chosen {
+  const Kernel* kernel;
+  std::string reason;
+};
+
+Chosen chosen_for(const Scoring& scoring) {
+  std::string reason, known = "auto";
+  for (const auto& kernel : kernels()) {
+    known += ", " + kernel->name();
+    if (scoring.kernel != "auto" && scoring.kernel != kernel->name()) continue;
+    const auto obstacle = why_not(*kernel, scoring);
+    if (scoring.kernel == kernel->name()) {
+      if (!obstacle) return {kernel.get(), "forced"};
+      throw Error("[attend] kernel '" + kernel->name() + "' cannot " + *obstacle + "; use 'reference' or 'auto'");
+    }
+    if (!obstacle) return {kernel.get(), reason.empty() ? "the first that can" : reason};
+    reason += (reason.empty() ? "" : "; ") + kernel->name() + " cannot " + *obstacle;
+  }
+  throw Error("[attend] kernel: got '" + scoring.kernel + "', expected one of " + known);
+}
+
+}  // namespace
+
+Kernel::~Kernel() = default;
+
+const std::vector<std::unique_ptr<Kernel>>& kernels() {
+  static const auto table = make_kernels();
+  return table;
+}
+
+const Kernel& kernel_for(const Scoring& scoring) { return *chosen_for(scoring).kernel; }
+
+}  // namespace core
+
+KernelChoice choose_kernel(const Scoring& scoring) {
+  const auto chosen = core::chosen_for(scoring);
+  return {scoring.kernel, chosen.kernel->name(), chosen.reason};
+}
+
+std::vector<std::string> kernel_names() {
+  std::vector<std::string> names;
+  for (const auto& kernel : core::kernels()) names.push_back(kernel->name());
+  return names;
+}
+
+}  // namespace headwright

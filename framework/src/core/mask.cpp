@@ -1,0 +1,20 @@
+#include "headwright/mask.h"
+
+#include <ATen/ATen.h>
+
+#include "core/mask_node.h"
+
+namespace headwright {
+
+MaskNode::~MaskNode() = default;
+
+Mask::Mask() = default;
+Mask::Mask(std::shared_ptr<const MaskNode> node) : node_(std::move(node)) {}
+
+bool Mask::sees_everything() const { return node_ == nullptr; }
+bool Mask::is_causal() const { return node_ && node_->is_causal(); }
+bool Mask::hides_future() const { return node_ && node_->hides_future(); }
+at::Tensor Mask::visible(const MaskInputs& inputs) const { return node_ ? node_->visible(inputs) : at::Tensor(); }
+std::string Mask::to_string() const { return node_ ? node_->to_string() : "full"; }
+
+}  // namespace headwright

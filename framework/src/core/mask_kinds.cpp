@@ -1,0 +1,31 @@
+// The table of what a config can name; a new kind is one row here.
+#include "headwright/mask_kinds.h"
+
+#include "core/mask_node.h"
+#include "core/modifier_node.h"
+
+namespace headwright {
+namespace {
+
+struct NoParams {
+  static constexpr auto fields() { return std::tuple{}; }
+};
+
+MaskKind full_kind() {
+  return {"full", "a query sees every key", specs_of<NoParams>(), [](const ParamMap&) { return Mask(); }};
+}
+
+}  // namespace
+
+const std::vector<MaskKind>& mask_kinds() {
+  static const std::vector<MaskKind> kinds{full_kind(), core::causal_kind(), core::window_kind(),
+                                           core::key_padding_kind()};
+  return kinds;
+}
+
+const std::vector<ModifierKind>& modifier_kinds() {
+  static const std::vector<ModifierKind> kinds{core::softcap_kind()};
+  return kinds;
+}
+
+}  // namespace headwright

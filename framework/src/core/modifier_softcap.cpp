@@ -1,0 +1,49 @@
+// s <- cap tanh(s / cap): scores stay within (-cap, cap) and keep their gradient.
+// Source: Gemma 2, arXiv:2408.00118, section 2.
+#include <ATen/ATen.h>
+
+#include <cmath>
+#include <sstream>
+
+#include "core/modifier_node.h"
+
+namespace headwright {
+namespace {
+
+class Softcap final : public ModifierNode {
+ public:
+  explicit Softcap(double cap) : cap_(cap) {}
+
+  at::Tensor apply(const at::Tensor& scores) const override { return (scores / cap_).tanh() * cap_; }
+  std::string to_string() const override {
+    std::ostringstream text;
+    text << "softcap(" << cap_ << ")";
+    return text.str();
+  }
+
+ private:
+  const double cap_;
+};
+
+struct Params {
+  double cap = 50;
+  static constexpr auto fields() {
+    return std::tuple{field("cap", &Params::cap, "bound on a score's magnitude, in units of scaled scores", positive())};
+  }
+};
+
+}  // namespace
+
+ScoreModifier ScoreModifier::softcap(double cap) {
+  if (!(cap > 0) || std::isinf(cap)) {
+    throw Error("[modifier] softcap: got cap = " + std::to_string(cap) + ", expected a finite number greater than 0");
+  }
+  return ScoreModifier(std::make_shared<Softcap>(cap));
+}
+
+ModifierKind core::softcap_kind() {
+  return {"softcap", "scores squeezed into (-cap, cap) by tanh", specs_of<Params>(),
+          [](const ParamMap& values) { return ScoreModifier::softcap(params_from<Params>(values).cap); }};
+}
+
+}  // namespace headwright
