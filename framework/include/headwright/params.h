@@ -174,7 +174,8 @@ template <Described P>
 std::vector<ParamSpec> specs_of() {
   std::vector<ParamSpec> specs;
   const P defaults{};
-  const auto add = [&]<class T>(const Field<P, T>& row) {
+  // Owner: P, or a base that P shares with other variants.
+  const auto add = [&]<class Owner, class T>(const Field<Owner, T>& row) {
     using S = detail::Shape<T>;
     specs.push_back({.name = std::string(row.name),
                      .doc = std::string(row.doc),
