@@ -17,8 +17,8 @@ struct Entry;
 struct Node {
   enum class Type { null, scalar, list, map };
   Type type = Type::null;
-  std::string text;     // of a scalar
-  bool quoted = false;  // a scalar in quotes is text, whatever it looks like
+  std::string text;            // of a scalar
+  bool quoted = false;         // a scalar in quotes is text, whatever it looks like
   std::vector<Node> items;     // of a list
   std::vector<Entry> entries;  // of a map, in the order of the file; keys are unique
   Mark mark;

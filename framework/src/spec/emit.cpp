@@ -1,0 +1,146 @@
+#include "spec/emit.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
+#include "spec/scalars.h"
+
+namespace headwright::spec {
+namespace {
+
+constexpr std::size_t kLineLength = 100;  // characters
+
+bool letter_or_digit(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); }
+
+/// Whether YAML's syntax leaves the text alone without quotes; what it then means is another question.
+bool fits_without_quotes(std::string_view text) {
+  if (text == "~" || text == "null") return true;
+  const auto first = text.substr(text.starts_with('-') || text.starts_with('+') ? 1 : 0);
+  if (first.empty() || !(letter_or_digit(first[0]) || first[0] == '_' || first[0] == '.' || first[0] == '/'))
+    return false;
+  if (std::none_of(text.begin(), text.end(), letter_or_digit)) return false;
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    return letter_or_digit(c) || std::string_view("_-./+").find(c) != std::string_view::npos;
+  });
+}
+
+std::string in_double_quotes(std::string_view text) {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kHidden{{{"\xc2\x85", "\\N"},
+                                                                                         {"\xe2\x80\xa8", "\\L"},
+                                                                                         {"\xe2\x80\xa9", "\\P"},
+                                                                                         {"\xef\xbb\xbf", "\\uFEFF"},
+                                                                                         {"\x7f", "\\x7F"}}};
+  std::string result = "\"";
+  while (!text.empty()) {
+    const auto c = static_cast<unsigned char>(text.front());
+    const auto hidden =
+        std::find_if(kHidden.begin(), kHidden.end(), [&](const auto& pair) { return text.starts_with(pair.first); });
+    if (hidden != kHidden.end()) {
+      result += hidden->second;
+      text.remove_prefix(hidden->first.size());
+      continue;
+    }
+    if (c == '"' || c == '\\') {
+      result += '\\';
+      result += text.front();
+    } else if (c < 0x20) {
+      std::array<char, 8> escape{};
+      std::snprintf(escape.data(), escape.size(), "\\x%02X", c);
+      result += c == '\n' ? "\\n" : c == '\t' ? "\\t" : escape.data();
+    } else {
+      result += text.front();
+    }
+    text.remove_prefix(1);
+  }
+  return result + '"';
+}
+
+/// In quotes where it would not be read back as the same text without.
+std::string scalar(const Node& node) {
+  const bool plain_is_text = as_text({.type = Node::Type::scalar, .text = node.text}).value.has_value();
+  const bool plain = fits_without_quotes(node.text) && (plain_is_text || !node.quoted);
+  return plain ? node.text : in_double_quotes(node.text);
+}
+
+std::string key(const std::string& text) { return scalar({.type = Node::Type::scalar, .text = text, .quoted = true}); }
+
+/// On one line: scalars, and lists that hold nothing but such.
+std::optional<std::string> on_one_line(const Node& node) {
+  if (node.type == Node::Type::null) return "null";
+  if (node.type == Node::Type::scalar) return scalar(node);
+  if (node.type == Node::Type::map) return node.entries.empty() ? std::optional("{}") : std::nullopt;
+  std::string text;
+  for (const auto& item : node.items) {
+    const auto part = on_one_line(item);
+    if (!part) return std::nullopt;
+    text += (text.empty() ? "" : ", ") + *part;
+  }
+  return "[" + text + "]";
+}
+
+/// A list of scalars over as many lines as it needs.
+std::string wrapped(const Node& list, std::size_t indent) {
+  std::string text = "[";
+  std::size_t column = indent;
+  for (const auto& item : list.items) {
+    auto part = *on_one_line(item) + (&item == &list.items.back() ? "]" : ",");
+    column += part.size() + 1;
+    if (column > kLineLength && &item != list.items.data()) {
+      text += "\n" + std::string(indent, ' ');
+      column = indent + part.size();
+    } else if (&item != list.items.data()) {
+      text += " ";
+    }
+    text += part;
+  }
+  return text;
+}
+
+void block(const Node& node, std::size_t indent, std::string& out);
+
+/// What follows "key:" or "-". A block in a list begins on the line of its dash.
+void value(const Node& node, std::size_t indent, bool after_dash, std::string& out) {
+  const auto line = on_one_line(node);
+  const bool flat =
+      std::all_of(node.items.begin(), node.items.end(), [](const Node& item) { return item.type != Node::Type::list; });
+  if (line && (node.items.empty() || indent + line->size() <= kLineLength)) {
+    out += " " + *line + "\n";
+  } else if (line && flat) {
+    out += " " + wrapped(node, indent) + "\n";
+  } else if (after_dash) {
+    std::string inner;
+    block(node, indent, inner);
+    out += " " + inner.substr(indent);
+  } else {
+    out += "\n";
+    block(node, indent, out);
+  }
+}
+
+void block(const Node& node, std::size_t indent, std::string& out) {
+  const std::string margin(indent, ' ');
+  for (const auto& entry : node.entries) {
+    out += margin + key(entry.key) + ":";
+    value(entry.value, indent + 2, false, out);
+  }
+  for (const auto& item : node.items) {
+    out += margin + "-";
+    value(item, indent + 2, true, out);
+  }
+}
+
+}  // namespace
+
+std::string emit(const Node& root) {
+  std::string out;
+  const bool is_block = !root.entries.empty() || !root.items.empty();
+  if (is_block) {
+    block(root, 0, out);
+  } else {
+    out = on_one_line(root).value_or("") + "\n";
+  }
+  return out;
+}
+
+}  // namespace headwright::spec
