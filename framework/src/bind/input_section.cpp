@@ -1,0 +1,211 @@
+#include "bind/input_section.h"
+
+#include <algorithm>
+
+#include "bind/nested.h"
+#include "bind/rows.h"
+#include "bind/tables.h"
+#include "headwright/attend.h"
+#include "spec/scalars.h"
+#include "support/text.h"
+
+namespace headwright::bind {
+namespace {
+
+using spec::Node;
+
+/// Which of the keys that give the tensor are there: exactly one must be.
+const spec::Entry* source_of(Reader& reader, const Node& node, const std::string& path,
+                             const std::vector<std::string>& sources) {
+  const spec::Entry* given = nullptr;
+  for (const auto& entry : node.entries) {
+    if (std::ranges::find(sources, entry.key) == sources.end()) continue;
+    if (given != nullptr) {
+      reader.report(entry.key_mark, below(path, entry.key), "stands beside '" + given->key + "', expected one of them");
+    }
+    given = &entry;
+  }
+  if (given == nullptr) reader.report(node.mark, path, "expected one of " + support::join(sources, ", "));
+  return given;
+}
+
+TensorSource read_source(Reader& reader, const Node& node, const std::string& path, const Table& table,
+                         const std::vector<std::string>& sources, Node& resolved) {
+  TensorSource source{.mark = node.mark};
+  const auto rows = read_rows(reader, rows_of(table), node, path, resolved).values;
+  const auto* entry = source_of(reader, node, path, sources);
+  const Node* tensor = node.find("tensor");
+  if (tensor != nullptr && (entry == nullptr || entry->key != "file")) {
+    reader.report(tensor->mark, below(path, "tensor"), "has a meaning only beside 'file'");
+  }
+  if (entry == nullptr) return source;
+  source.mark = entry->value.mark;
+  const auto inner = below(path, entry->key);
+  if (entry->key == "file") {
+    source.from = TensorSource::From::file;
+    source.file = entry->value.text;
+    source.tensor = tensor == nullptr ? "" : tensor->text;
+  } else if (entry->key == "random") {
+    if (!expect_map(reader, entry->value, inner, "a map with shape and seed")) return source;
+    Node section = map_node(entry->value.mark);
+    const auto keys = read_section<RandomKeys>(reader, random_table(), entry->value, inner, section);
+    source.from = TensorSource::From::random;
+    source.shape = keys.shape;
+    source.seed = keys.seed;
+    set(resolved, "random", std::move(section));
+    return source;
+  } else if (auto nested = read_nested(reader, entry->value, inner,
+                                       entry->key == "tokens" ? Element::integer : Element::number)) {
+    source.from = TensorSource::From::values;
+    source.integers = entry->key == "tokens";
+    source.values = std::move(nested->values);
+    source.shape = std::move(nested->shape);
+  }
+  set(resolved, entry->key, entry->value);
+  return source;
+}
+
+std::string shape_text(const std::vector<std::int64_t>& shape) {
+  std::vector<std::string> sizes;
+  for (const auto size : shape) sizes.push_back(std::to_string(size));
+  return "(" + support::join(sizes, ", ") + ")";
+}
+
+/// (batch, seq, width) features, or (batch, seq) tokens.
+void check_shape(Reader& reader, const TensorSource& source, const std::string& path, bool tokens, std::int64_t width,
+                 std::int64_t longest) {
+  if (source.from == TensorSource::From::nothing || source.from == TensorSource::From::file) return;
+  const std::string expected =
+      tokens ? "(batch, seq) of token ids" : "(batch, seq, " + std::to_string(width) + ") of features";
+  const bool fits = tokens ? source.shape.size() == 2 : source.shape.size() == 3 && source.shape[2] == width;
+  if (!fits) {
+    reader.report(source.mark, path, "got shape " + shape_text(source.shape) + ", expected " + expected);
+  } else if (longest > 0 && source.shape[1] > longest) {
+    reader.report(source.mark, path, "got " + std::to_string(source.shape[1]) + " tokens, but model.context_length is " +
+                                         std::to_string(longest));
+  }
+}
+
+void check_tokens(Reader& reader, const Node& tokens, std::int64_t vocab_size, const std::string& path) {
+  for (std::size_t i = 0; i < tokens.items.size(); ++i) {
+    const auto& item = tokens.items[i];
+    const auto place = below(path, std::to_string(i));
+    if (item.type == Node::Type::list) {
+      check_tokens(reader, item, vocab_size, place);
+    } else if (const auto id = spec::as_integer(item); id.value && (*id.value < 0 || *id.value >= vocab_size)) {
+      reader.report(item.mark, place, "got token id " + item.text + ", expected 0 to " + std::to_string(vocab_size - 1));
+    }
+  }
+}
+
+/// `lengths` or `key_mask` of an input whose shape is (batch, seq, ...), as far as it is known.
+TensorSource read_mask_source(Reader& reader, const Node& node, const std::string& path, const TensorSource& of,
+                              bool honoured, Node& resolved) {
+  TensorSource mask;
+  const Node* lengths = node.find("lengths");
+  const Node* key_mask = node.find("key_mask");
+  const auto& key = lengths != nullptr ? "lengths" : "key_mask";
+  const Node* given = lengths != nullptr ? lengths : key_mask;
+  if (given == nullptr) return mask;
+  const auto place = below(path, key);
+  if (lengths != nullptr && key_mask != nullptr) {
+    reader.report(key_mask->mark, below(path, "key_mask"), "stands beside 'lengths', expected one of them");
+  }
+  if (!honoured) reader.report(given->mark, place, "has no effect: the model's attention does not take a key mask");
+  auto nested = read_nested(reader, *given, place, lengths != nullptr ? Element::integer : Element::boolean);
+  if (!nested) return mask;
+  const std::size_t rank = lengths != nullptr ? 1 : 2;
+  const bool known = of.shape.size() >= 2;
+  const std::vector<std::int64_t> expected(of.shape.begin(), of.shape.begin() + (known ? static_cast<long>(rank) : 0));
+  if (nested->shape.size() != rank || (known && nested->shape != expected)) {
+    reader.report(given->mark, place,
+                  "got shape " + shape_text(nested->shape) + ", expected " +
+                      (known ? shape_text(expected) : rank == 1 ? "(batch)" : "(batch, seq)"));
+  }
+  for (const auto length : nested->values) {
+    if (lengths != nullptr && (length < 0 || (known && length > static_cast<double>(of.shape[1])))) {
+      reader.report(given->mark, place, "got a length of " + support::number_text(length) + ", expected 0 to " +
+                                            (known ? std::to_string(of.shape[1]) : "the length of the input"));
+    }
+  }
+  mask.from = TensorSource::From::values;
+  mask.integers = lengths != nullptr;
+  mask.values = std::move(nested->values);
+  mask.shape = std::move(nested->shape);
+  mask.mark = given->mark;
+  set(resolved, key, *given);
+  return mask;
+}
+
+void read_context(Reader& reader, const Node& node, const ModelPlan& model, Node& resolved, InputPlan& input) {
+  const Node* context = node.find("context");
+  const std::string path = "input.context";
+  if (context == nullptr) {
+    if (model.takes_context()) {
+      reader.report(node.mark, path, "missing: the model has cross-attention, which reads a context");
+    }
+    return;
+  }
+  if (!model.takes_context() && !model.blocks.empty()) {
+    reader.report(context->mark, path, "has no effect: no layer of the model reads a context");
+  }
+  if (!expect_map(reader, *context, path, "a map with one of values, file, random")) return;
+  Node section = map_node(context->mark);
+  input.context = read_source(reader, *context, path, context_table(), {"values", "file", "random"}, section);
+  check_shape(reader, input.context, path, false, model.dims.d_context, 0);
+  input.context_mask = read_mask_source(reader, *context, path, input.context, model.takes_key_mask(), section);
+  set(resolved, "context", std::move(section));
+}
+
+void check_device(Reader& reader, const std::string& device, const Node& node) {
+  const bool indexed = device.starts_with("cuda:") && device.size() > 5 && device.size() < 9 &&
+                       std::ranges::all_of(device.substr(5), [](char c) { return c >= '0' && c <= '9'; });
+  const std::vector<std::string> known{"auto", "cpu", "cuda", "mps"};
+  if (indexed || std::ranges::find(known, device) != known.end()) return;
+  reader.report(node.mark, "run.device",
+                "got '" + support::printable(device) + "', expected auto, cpu, cuda, cuda:N or mps",
+                support::nearest(device, known).value_or(""));
+}
+
+}  // namespace
+
+RunPlan read_run(Reader& reader, const Node* node, Node& resolved) {
+  const Node nothing = map_node(default_mark());
+  if (node != nullptr && !spec::is_null(*node) && !expect_map(reader, *node, "run", "a map")) return {};
+  const Node& section = node == nullptr || spec::is_null(*node) ? nothing : *node;
+  const auto keys = read_section<RunKeys>(reader, run_table(), section, "run", resolved);
+  if (const Node* device = section.find("device")) check_device(reader, keys.device, *device);
+  auto kernels = kernel_names();
+  kernels.insert(kernels.begin(), "auto");
+  if (std::ranges::find(kernels, keys.kernel) == kernels.end()) {
+    reader.report(section.find("kernel")->mark, "run.kernel",
+                  "no kernel is called '" + support::printable(keys.kernel) + "' (known: " +
+                      support::join(kernels, ", ") + ")",
+                  support::nearest(keys.kernel, kernels).value_or(""));
+  }
+  return {keys.device, keys.dtype, keys.kernel, keys.seed, keys.threads};
+}
+
+InputPlan read_input(Reader& reader, const Node* node, const ModelPlan& model, Node& resolved) {
+  InputPlan input;
+  if (node == nullptr || spec::is_null(*node)) return input;
+  if (!expect_map(reader, *node, "input", "a map with one of tokens, values, file, random")) return input;
+  const bool tokens = model.embedding.has_value();
+  input.x = read_source(reader, *node, "input", input_table(), {"tokens", "values", "file", "random"}, resolved);
+  if (input.x.from == TensorSource::From::values && input.x.integers != tokens) {
+    reader.report(input.x.mark, tokens ? "input.values" : "input.tokens",
+                  tokens ? "got features, but the model has an embedding and takes token ids; write tokens: [[...]]"
+                         : "got token ids, but the model has no embedding and takes features; write values: [[[...]]]");
+  } else {
+    check_shape(reader, input.x, "input", tokens, model.dims.d_model, model.dims.context_length);
+    if (const Node* ids = node->find("tokens"); ids != nullptr && tokens && model.embedding->vocab_size > 0) {
+      check_tokens(reader, *ids, model.embedding->vocab_size, "input.tokens");
+    }
+  }
+  const bool honoured = model.takes_key_mask() && !model.takes_context();
+  input.key_mask = read_mask_source(reader, *node, "input", input.x, honoured || model.blocks.empty(), resolved);
+  read_context(reader, *node, model, resolved, input);
+  return input;
+}
+
+}  // namespace headwright::bind

@@ -1,0 +1,32 @@
+// The state that reading one config shares: the registry, and the problems found so far.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "headwright/errors.h"
+#include "registry/registry.h"
+#include "spec/node.h"
+
+namespace headwright::bind {
+
+struct Reader {
+  registry::Registry& registry;
+  std::vector<Problem> problems;
+
+  void report(const spec::Mark& mark, const std::string& path, const std::string& message,
+              const std::string& suggestion = "");
+};
+
+/// "model" + "d_model" -> "model.d_model"
+std::string below(const std::string& path, const std::string& key);
+
+/// The mark of a value nobody wrote.
+spec::Mark default_mark();
+
+/// Nodes for the resolved config.
+spec::Node scalar_node(std::string text, bool quoted, const spec::Mark& mark);
+spec::Node null_node(const spec::Mark& mark);
+spec::Node map_node(const spec::Mark& mark);
+void set(spec::Node& map, const std::string& key, spec::Node value);
+
+}  // namespace headwright::bind

@@ -1,0 +1,110 @@
+#include "bind/tables.h"
+
+namespace headwright::bind {
+namespace {
+
+struct SourceKeys {
+  std::optional<std::string> file, tensor;
+
+  static constexpr auto fields() {
+    return std::tuple{
+        field("file", &SourceKeys::file, "a .npy or .safetensors file, seen from the config's folder"),
+        field("tensor", &SourceKeys::tensor, "name of a tensor in a .safetensors file that holds several"),
+    };
+  }
+};
+
+std::vector<Structure> sources() {
+  return {{"values", "features, as nested lists: batch, seq, width"}, {"random", "a seeded random tensor"}};
+}
+
+std::vector<Structure> input_structures() {
+  auto structures = sources();
+  structures.push_back({"tokens", "token ids, as nested lists: batch, seq"});
+  structures.push_back({"lengths", "visible tokens of each row, from its start; the rest is padding"});
+  structures.push_back({"key_mask", "true = visible, as nested lists: batch, seq"});
+  structures.push_back({"context", "what cross-attention reads"});
+  return structures;
+}
+
+std::vector<Structure> context_structures() {
+  auto structures = sources();
+  structures.push_back({"lengths", "visible tokens of each row, from its start; the rest is padding"});
+  structures.push_back({"key_mask", "true = visible, as nested lists: batch, context_len"});
+  return structures;
+}
+
+}  // namespace
+
+std::vector<std::string> Table::keys() const {
+  std::vector<std::string> names;
+  for (const auto& row : rows) names.push_back(row.name);
+  for (const auto& structure : structures) names.emplace_back(structure.key);
+  return names;
+}
+
+const Table& top_table() {
+  static const Table table{"",
+                           specs_of<TopKeys>(),
+                           {{"model", "what is computed", true},
+                            {"run", "how and where it is computed"},
+                            {"input", "what it is computed on"}}};
+  return table;
+}
+
+const Table& model_table() {
+  static const Table table{"model",
+                           specs_of<ModelKeys>(),
+                           {{"embedding", "token ids to features; absent = features come in"},
+                            {"blocks", "named blocks", true},
+                            {"layers", "the stack, first to last; absent = the only block, once"},
+                            {"head", "linear layer from features to the output; absent = features come out"}}};
+  return table;
+}
+
+const Table& embedding_table() {
+  static const Table table{"model.embedding", specs_of<EmbeddingKeys>(), {}};
+  return table;
+}
+
+const Table& block_table() {
+  static const Table table{"model.blocks.NAME", specs_of<BlockKeys>(), {}};
+  return table;
+}
+
+const Table& layer_table() {
+  static const Table table{"model.layers", specs_of<LayerKeys>(), {}};
+  return table;
+}
+
+const Table& head_table() {
+  static const Table table{"model.head", specs_of<HeadKeys>(), {}};
+  return table;
+}
+
+const Table& run_table() {
+  static const Table table{"run", specs_of<RunKeys>(), {}};
+  return table;
+}
+
+const Table& input_table() {
+  static const Table table{"input", specs_of<SourceKeys>(), input_structures()};
+  return table;
+}
+
+const Table& context_table() {
+  static const Table table{"input.context", specs_of<SourceKeys>(), context_structures()};
+  return table;
+}
+
+const Table& random_table() {
+  static const Table table{"input.random", specs_of<RandomKeys>(), {}};
+  return table;
+}
+
+std::vector<const Table*> all_tables() {
+  return {&top_table(),  &model_table(), &embedding_table(), &block_table(),   &layer_table(),
+          &head_table(), &run_table(),   &input_table(),     &context_table(), &random_table()};
+}
+
+}  // namespace headwright::bind
