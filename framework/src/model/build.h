@@ -24,6 +24,9 @@ struct Footprint {
 /// Throws ResourceError where the sizes overflow.
 Footprint measure(const bind::Plan& plan);
 
+/// Bytes of parameters and buffers in `dtype`, each kind of block measured once: quick whatever the stack's depth.
+std::int64_t estimate_bytes(const bind::ModelPlan& plan, at::ScalarType dtype);
+
 /// Seeds, draws every parameter in float32 on the CPU in the order of construction, casts, moves, and sets eval().
 /// Throws ResourceError before anything is allocated where it cannot fit.
 std::shared_ptr<Model> build(const bind::Plan& plan);

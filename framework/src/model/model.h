@@ -6,7 +6,6 @@
 #include <torch/nn/module.h>
 #include <torch/nn/modules/dropout.h>
 #include <torch/nn/modules/embedding.h>
-#include <torch/nn/modules/linear.h>
 
 #include <memory>
 #include <vector>
@@ -50,6 +49,15 @@ class Block final : public torch::nn::Module {
   torch::nn::Dropout dropout_{nullptr};
 };
 
+/// From features to the output. A tied head registers the embedding's own tensor as its weight.
+class Head final : public torch::nn::Module {
+ public:
+  Head(std::int64_t d_in, const bind::HeadPlan& plan, const at::Tensor& tied_weight);  // undefined = draw one
+  at::Tensor forward(const at::Tensor& x);  // (batch, seq, d_in) -> (batch, seq, d_out)
+
+  at::Tensor weight, bias;  // (d_out, d_in), (d_out)
+};
+
 class Model final : public torch::nn::Module {
  public:
   explicit Model(const bind::ModelPlan& plan);
@@ -60,8 +68,8 @@ class Model final : public torch::nn::Module {
   std::shared_ptr<Embedding> embedding;  // null = features come in
   std::vector<std::shared_ptr<Block>> blocks;
   std::shared_ptr<Norm> final_norm;
-  torch::nn::Linear head{nullptr};
-  bool tied = false;  // head.weight is embedding.token.weight
+  std::shared_ptr<Head> head;  // null = features come out
+  bool tied = false;           // head.weight is embedding.token.weight
 
  private:
   std::shared_ptr<torch::nn::Module> block_list_;

@@ -1,0 +1,59 @@
+#include "model/build.h"
+
+#include <ATen/ATen.h>
+
+#include "support/system.h"
+#include "support/text.h"
+
+namespace headwright::model {
+namespace {
+
+void expect_room(const bind::Plan& plan) {
+  const auto bytes = estimate_bytes(plan.model, at::kFloat);  // drawn in float32, whatever the dtype is later
+  const auto usable = support::usable_memory();
+  if (bytes <= usable) return;
+  throw ResourceError("'" + plan.name + "' needs " + support::bytes_text(static_cast<double>(bytes)) +
+                      " of memory for its weights, but this process can take " +
+                      support::bytes_text(static_cast<double>(usable)) + "; make d_model, d_ff, vocab_size or the stack smaller");
+}
+
+/// Floating tensors are cast; masks and tables of integers keep their type.
+void place(torch::nn::Module& model, at::Device device, at::ScalarType dtype) {
+  const torch::NoGradGuard no_grad;
+  const auto move = [&](at::Tensor tensor) {
+    tensor.set_data(tensor.to(device, tensor.is_floating_point() ? dtype : tensor.scalar_type()));
+  };
+  for (const auto& parameter : model.parameters()) move(parameter);
+  for (const auto& buffer : model.buffers()) move(buffer);
+}
+
+/// A forced kernel that cannot compute a layer is refused before anything runs.
+void expect_kernels(Model& model, const bind::Plan& plan) {
+  std::vector<Problem> problems;
+  for (std::size_t i = 0; i < model.blocks.size(); ++i) {
+    if (!model.blocks[i]->attention || !plan.model.blocks[i].claims.core) continue;
+    try {
+      model.blocks[i]->attention->kernel();
+    } catch (const Error& error) {
+      problems.push_back({.file = plan.resolved.mark.file, .path = "blocks." + std::to_string(i) + ".attention",
+                          .message = error.what()});
+    }
+  }
+  if (!problems.empty()) throw ConfigError(std::move(problems));
+}
+
+}  // namespace
+
+std::shared_ptr<Model> build(const bind::Plan& plan) {
+  const auto device = device_from(plan.run.device);
+  const auto dtype = dtype_from(plan.run.dtype);
+  expect_room(plan);
+  at::manual_seed(static_cast<std::uint64_t>(plan.run.seed));
+  auto model = std::make_shared<Model>(plan.model);
+  place(*model, device, dtype);
+  model->eval();
+  expect_kernels(*model, plan);
+  return model;
+}
+
+}  // namespace headwright::model

@@ -1,0 +1,102 @@
+// Sizes of a model that was never allocated.
+#include <ATen/ATen.h>
+
+#include <map>
+#include <unordered_set>
+
+#include "model/build.h"
+#include "model/meta.h"
+#include "support/text.h"
+
+namespace headwright::model {
+namespace {
+
+struct Weight {
+  std::int64_t parameters = 0, bytes = 0;
+};
+
+std::int64_t plus(std::int64_t a, std::int64_t b) {
+  std::int64_t sum = 0;
+  if (__builtin_add_overflow(a, b, &sum)) throw ResourceError("the model's size does not fit in 64 bits");
+  return sum;
+}
+
+std::int64_t times(std::int64_t a, std::int64_t b) {
+  std::int64_t product = 0;
+  if (__builtin_mul_overflow(a, b, &product)) throw ResourceError("the model's size does not fit in 64 bits");
+  return product;
+}
+
+std::int64_t bytes_of(const at::Tensor& tensor, at::ScalarType dtype) {
+  const auto size = tensor.is_floating_point() ? c10::elementSize(dtype) : tensor.element_size();
+  return times(tensor.numel(), static_cast<std::int64_t>(size));
+}
+
+/// Builds without memory. Sizes that no tensor can have are the config's fault, not the library's.
+template <class Make>
+auto without_memory(Make&& make) {
+  const MetaMode mode;
+  try {
+    return make();
+  } catch (const c10::Error& error) {
+    throw ResourceError("the model's sizes are too large for any tensor: " + std::string(error.what_without_backtrace()));
+  }
+}
+
+Weight weigh(const torch::nn::Module& module, at::ScalarType dtype) {
+  Weight weight;
+  std::unordered_set<const void*> seen;
+  for (const auto& parameter : module.parameters()) {
+    if (!seen.insert(parameter.unsafeGetTensorImpl()).second) continue;
+    weight.parameters = plus(weight.parameters, parameter.numel());
+    weight.bytes = plus(weight.bytes, bytes_of(parameter, dtype));
+  }
+  for (const auto& buffer : module.buffers()) weight.bytes = plus(weight.bytes, bytes_of(buffer, dtype));
+  return weight;
+}
+
+/// One block of each kind, and how many layers it stands for.
+std::pair<bind::ModelPlan, std::vector<std::int64_t>> distinct_blocks(const bind::ModelPlan& plan) {
+  bind::ModelPlan small = plan;
+  small.blocks.clear();
+  std::vector<std::int64_t> counts;
+  std::map<std::pair<std::string, std::int64_t>, std::size_t> place;
+  for (const auto& block : plan.blocks) {
+    const auto [found, fresh] = place.try_emplace({block.name, block.dims.d_model}, counts.size());
+    if (fresh) {
+      small.blocks.push_back(block);
+      counts.push_back(0);
+    }
+    ++counts[found->second];
+  }
+  return {std::move(small), std::move(counts)};
+}
+
+}  // namespace
+
+std::int64_t estimate_bytes(const bind::ModelPlan& plan, at::ScalarType dtype) {
+  const auto [small, counts] = distinct_blocks(plan);
+  const auto model = without_memory([&, &small = small] { return std::make_shared<Model>(small); });
+  auto bytes = weigh(*model, dtype).bytes;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    bytes = plus(bytes, times(counts[i] - 1, weigh(*model->blocks[i], dtype).bytes));
+  }
+  return bytes;
+}
+
+Footprint measure(const bind::Plan& plan) {
+  const auto model = without_memory([&] { return std::make_shared<Model>(plan.model); });
+  const auto weight = weigh(*model, dtype_from(plan.run.dtype));
+  Footprint footprint{.parameters = weight.parameters, .bytes = weight.bytes};
+  std::unordered_set<const void*> seen;
+  for (const auto& module : model->named_modules()) {
+    std::int64_t own = 0;
+    for (const auto& parameter : module.value()->parameters(false)) {
+      if (seen.insert(parameter.unsafeGetTensorImpl()).second) own += parameter.numel();
+    }
+    if (own > 0) footprint.modules.emplace_back(module.key(), own);
+  }
+  return footprint;
+}
+
+}  // namespace headwright::model

@@ -1,0 +1,105 @@
+#include "model/model.h"
+
+#include <ATen/ATen.h>
+#include <torch/nn/init.h>
+
+#include <cmath>
+
+#include "headwright/shapes.h"
+#include "model/components.h"
+
+namespace headwright::model {
+
+Embedding::Embedding(const bind::EmbeddingPlan& plan, const Dims& dims) {
+  token = register_module("token", torch::nn::Embedding(plan.vocab_size, dims.d_model));
+  if (plan.position) position = register_module("position", make<Position>(plan.position, dims));
+  if (plan.dropout > 0) dropout_ = register_module("dropout", torch::nn::Dropout(plan.dropout));
+}
+
+at::Tensor Embedding::forward(const at::Tensor& tokens, const at::Tensor& positions) {
+  auto x = token(tokens);  // (batch, seq, d_model)
+  if (position) x = position->embed(x, positions.defined() ? positions : positions_along(tokens, 1));
+  return dropout_.is_empty() ? x : dropout_(x);
+}
+
+Block::Block(const bind::BlockPlan& plan) : order(plan.order) {
+  Dims after = plan.dims;  // what follows the attention sees the width that it hands on
+  after.d_model = plan.d_out;
+  if (plan.norm && plan.attention) {
+    attention_norm = register_module("attention_norm", make<Norm>(plan.norm, plan.dims));
+  }
+  if (plan.attention) attention = register_module("attention", make<Attention>(plan.attention, plan.dims));
+  if (plan.norm && plan.feed_forward && order != bind::Order::parallel) {
+    feed_forward_norm = register_module("feed_forward_norm", make<Norm>(plan.norm, after));
+  }
+  if (plan.feed_forward) feed_forward = register_module("feed_forward", make<FeedForward>(plan.feed_forward, after));
+  if (plan.dropout > 0) dropout_ = register_module("dropout", torch::nn::Dropout(plan.dropout));
+}
+
+at::Tensor Block::forward(const Inputs& inputs) {
+  const auto drop = [&](const at::Tensor& y) { return dropout_.is_empty() ? y : dropout_(y); };
+  const auto attend_to = [&](const at::Tensor& x) { return drop(attention->forward(inputs.with(x, "attention"))); };
+  const auto feed = [&](const at::Tensor& x) { return drop(feed_forward->forward(x)); };
+
+  auto x = inputs.x;  // (batch, seq, d_model)
+  switch (order) {
+    case bind::Order::pre_norm:
+      if (attention) x = x + attend_to(attention_norm->forward(x));
+      if (feed_forward) x = x + feed(feed_forward_norm->forward(x));
+      return x;
+    case bind::Order::post_norm:
+      if (attention) x = attention_norm->forward(x + attend_to(x));
+      if (feed_forward) x = feed_forward_norm->forward(x + feed(x));
+      return x;
+    case bind::Order::parallel: {
+      const auto normed = attention_norm->forward(x);
+      return x + attend_to(normed) + feed(normed);
+    }
+    case bind::Order::plain: break;
+  }
+  if (attention) x = attend_to(x);
+  if (feed_forward) x = feed(x);
+  return x;
+}
+
+Head::Head(std::int64_t d_in, const bind::HeadPlan& plan, const at::Tensor& tied_weight) {
+  if (tied_weight.defined()) {
+    weight = register_parameter("weight", tied_weight);
+  } else {
+    weight = register_parameter("weight", at::empty({plan.d_out, d_in}));
+    torch::nn::init::kaiming_uniform_(weight, std::sqrt(5.0));  // what torch::nn::Linear draws
+  }
+  if (!plan.bias) return;
+  bias = register_parameter("bias", at::empty({plan.d_out}));
+  const double bound = 1 / std::sqrt(static_cast<double>(d_in));
+  torch::nn::init::uniform_(bias, -bound, bound);
+}
+
+at::Tensor Head::forward(const at::Tensor& x) { return at::linear(x, weight, bias); }
+
+Model::Model(const bind::ModelPlan& plan) {
+  if (plan.embedding) embedding = register_module("embedding", std::make_shared<Embedding>(*plan.embedding, plan.dims));
+  block_list_ = register_module("blocks", std::make_shared<torch::nn::Module>());
+  for (const auto& block : plan.blocks) {
+    blocks.push_back(block_list_->register_module(std::to_string(blocks.size()), std::make_shared<Block>(block)));
+  }
+  Dims last = plan.dims;
+  if (!plan.blocks.empty()) last.d_model = plan.blocks.back().d_out;
+  if (plan.final_norm) final_norm = register_module("final_norm", make<Norm>(plan.final_norm, last));
+  if (plan.head) {
+    tied = plan.head->tied;
+    head = register_module("head", std::make_shared<Head>(last.d_model, *plan.head,
+                                                          tied ? embedding->token->weight : at::Tensor()));
+  }
+}
+
+at::Tensor Model::forward(const Inputs& inputs) {
+  auto x = embedding ? embedding->forward(inputs.x, inputs.positions) : inputs.x;  // (batch, seq, d_model)
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    x = blocks[i]->forward(inputs.with(x, "blocks." + std::to_string(i)));
+  }
+  if (final_norm) x = final_norm->forward(x);
+  return head ? head->forward(x) : x;
+}
+
+}  // namespace headwright::model
