@@ -2,11 +2,13 @@
 #pragma once
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "bind/plan.h"
 #include "registry/registry.h"
+#include "run/input_choice.h"
 
 namespace headwright::run {
 
@@ -15,6 +17,7 @@ struct Request {
   std::filesystem::path config;
   std::vector<std::string> overrides;              // "model.d_model=64"
   std::vector<std::filesystem::path> plugin_path;  // --plugin-path
+  std::optional<InputChoice> input;                // --input, --tokens or --random instead of the config's own
 };
 
 /// --plugin-path, HEADWRIGHT_PLUGIN_PATH, the config's own list, the folder beside the executable.
@@ -29,7 +32,7 @@ struct Session {
 /// Loads, overrides, and resolves a config. Throws ConfigError, PluginError, InputError.
 Session open(const Request& request);
 
-/// Threads and memory; once, before the first tensor.
-void set_up_process();
+/// Threads and memory; before the first tensor. threads: absent = what the process may use.
+void set_up_process(std::optional<int> threads = {});
 
 }  // namespace headwright::run

@@ -1,0 +1,138 @@
+// The plan's input section as tensors.
+#include <ATen/ATen.h>
+#include <c10/core/DefaultDtype.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "headwright/shapes.h"
+#include "model/build.h"
+#include "run/forward.h"
+#include "support/system.h"
+#include "support/text.h"
+#include "tensor_io/tensor_io.h"
+
+namespace headwright::run {
+namespace {
+
+using From = bind::TensorSource::From;
+
+std::string place(const bind::TensorSource& source, const std::string& path) {
+  return source.mark.file + ":" + std::to_string(source.mark.line) + ":" + std::to_string(source.mark.column) + ": " +
+         path + ": ";
+}
+
+at::Tensor from_file(const bind::TensorSource& source) {
+  const auto folder = std::filesystem::path(source.mark.file).parent_path();
+  return tensor_io::read_tensor(folder / source.file, source.tensor);
+}
+
+/// Room for the tensor itself, before it is made.
+void expect_room(const bind::TensorSource& source) {
+  double bytes = 4;
+  for (const auto size : source.shape) bytes *= static_cast<double>(size);
+  const auto usable = static_cast<double>(support::usable_memory());
+  if (bytes <= usable) return;
+  throw ResourceError(place(source, "input.random.shape") + "needs " + support::bytes_text(bytes) +
+                      ", but this process can take " + support::bytes_text(usable));
+}
+
+at::Tensor random(const bind::TensorSource& source, std::int64_t vocab_size) {
+  expect_room(source);
+  auto generator = at::globalContext().defaultGenerator(at::kCPU).clone();
+  generator.set_current_seed(static_cast<std::uint64_t>(source.seed));
+  if (vocab_size > 0) return at::randint(0, vocab_size, source.shape, generator, at::TensorOptions().dtype(at::kLong));
+  return at::randn(source.shape, generator, at::TensorOptions().dtype(at::kFloat));
+}
+
+at::Tensor tensor_of(const bind::TensorSource& source, std::int64_t vocab_size) {
+  switch (source.from) {
+    case From::values:
+      return at::tensor(source.values, at::kDouble).view(source.shape).to(source.integers ? at::kLong : at::kDouble);
+    case From::file: return from_file(source);
+    case From::random: return random(source, vocab_size);
+    case From::nothing: break;
+  }
+  return {};
+}
+
+void check_tokens(const at::Tensor& tokens, const bind::ModelPlan& model, const std::string& where) {
+  if (tokens.dim() != 2 || !at::isIntegralType(tokens.scalar_type(), false)) {
+    throw InputError(where + "got " + model::dtype_name(tokens.scalar_type()) + " " + shape_text(tokens) +
+                     ", expected integer token ids (batch, seq)");
+  }
+  if (tokens.numel() == 0) return;
+  const auto lowest = tokens.min().item<std::int64_t>(), highest = tokens.max().item<std::int64_t>();
+  const auto vocab_size = model.embedding->vocab_size;
+  if (lowest < 0 || highest >= vocab_size) {
+    throw InputError(where + "got token id " + std::to_string(lowest < 0 ? lowest : highest) + ", expected 0 to " +
+                     std::to_string(vocab_size - 1));
+  }
+}
+
+void check_features(const at::Tensor& x, std::int64_t width, const std::string& where) {
+  if (x.dim() == 3 && x.size(2) == width && at::isFloatingType(x.scalar_type())) return;
+  throw InputError(where + "got " + model::dtype_name(x.scalar_type()) + " " + shape_text(x) +
+                   ", expected floating-point features (batch, seq, " + std::to_string(width) + ")");
+}
+
+void check_length(const at::Tensor& x, std::int64_t longest, const std::string& where) {
+  if (longest == 0 || x.size(1) <= longest) return;
+  throw InputError(where + "got " + std::to_string(x.size(1)) + " tokens, but model.context_length is " +
+                   std::to_string(longest));
+}
+
+/// A mask as given, or made of the rows' lengths. x: (batch, seq, ...)
+at::Tensor mask_of(const bind::TensorSource& source, const at::Tensor& x) {
+  if (source.from == From::nothing) return {};
+  auto values = tensor_of(source, 0);
+  if (source.integers) {
+    if (values.size(0) != x.size(0)) {
+      throw InputError(place(source, "lengths") + "got " + std::to_string(values.size(0)) + " lengths, expected " +
+                       std::to_string(x.size(0)) + ", one for each row of the batch");
+    }
+    return at::arange(x.size(1)).unsqueeze(0).lt(values.unsqueeze(1));  // (batch, seq)
+  }
+  if (values.size(0) == x.size(0) && values.size(1) == x.size(1)) return values.to(at::kBool);
+  throw InputError(place(source, "key_mask") + "got " + shape_text(values) + ", expected (" + std::to_string(x.size(0)) +
+                   ", " + std::to_string(x.size(1)) + ")");
+}
+
+}  // namespace
+
+Inputs make_inputs(const bind::Plan& plan) {
+  const auto& model = plan.model;
+  const auto& source = plan.input.x;
+  if (source.from == From::nothing) {
+    throw InputError(plan.resolved.mark.file + ": no input: add an input section, or give --input FILE, --random SHAPE" +
+                     (model.embedding ? " or --tokens IDS" : ""));
+  }
+  const auto device = model::device_from(plan.run.device);
+  const auto dtype = model::dtype_from(plan.run.dtype);
+  const auto where = place(source, "input");
+  Inputs inputs;
+  auto x = tensor_of(source, model.embedding ? model.embedding->vocab_size : 0);
+  if (model.embedding) {
+    check_tokens(x, model, where);
+  } else {
+    check_features(x, model.dims.d_model, where);
+  }
+  check_length(x, model.dims.context_length, where);
+  inputs.x = x.to(device, model.embedding ? at::kLong : dtype);
+  if (auto mask = mask_of(plan.input.key_mask, x); mask.defined()) inputs.key_mask = mask.to(device);
+  if (!model.takes_context()) return inputs;
+  if (plan.input.context.from == From::nothing) {
+    throw InputError(where + "no context: the model has cross-attention; add input.context");
+  }
+  const auto context = tensor_of(plan.input.context, 0);
+  check_features(context, model.dims.d_context, place(plan.input.context, "input.context"));
+  if (context.size(0) != x.size(0)) {
+    throw InputError(place(plan.input.context, "input.context") + "got a batch of " + std::to_string(context.size(0)) +
+                     ", expected " + std::to_string(x.size(0)) + " as in the input");
+  }
+  inputs.context = context.to(device, dtype);
+  if (auto mask = mask_of(plan.input.context_mask, context); mask.defined()) inputs.context_mask = mask.to(device);
+  return inputs;
+}
+
+}  // namespace headwright::run

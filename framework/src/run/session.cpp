@@ -1,0 +1,55 @@
+#include "run/session.h"
+
+#include <ATen/Parallel.h>
+
+#include <cstdlib>
+
+#include "bind/resolve.h"
+#include "headwright/errors.h"
+#include "run/input_choice.h"
+#include "spec/load.h"
+#include "support/files.h"
+#include "support/system.h"
+#include "support/text.h"
+
+namespace headwright::run {
+namespace {
+
+std::vector<std::filesystem::path> from_environment() {
+  std::vector<std::filesystem::path> paths;
+  const char* value = std::getenv("HEADWRIGHT_PLUGIN_PATH");
+  if (value == nullptr) return paths;
+  for (const auto& part : support::split(value, ':')) {
+    if (!part.empty()) paths.emplace_back(part);
+  }
+  return paths;
+}
+
+}  // namespace
+
+std::unique_ptr<registry::Registry> open_registry(const std::vector<std::filesystem::path>& first,
+                                                  const std::vector<std::filesystem::path>& of_config) {
+  auto search = first;
+  for (auto& path : from_environment()) search.push_back(std::move(path));
+  search.insert(search.end(), of_config.begin(), of_config.end());
+  const auto beside = support::executable_folder();
+  if (std::filesystem::is_directory(beside / "plugins")) search.push_back(beside / "plugins");
+  return std::make_unique<registry::Registry>(
+      registry::Options{.search_path = search, .probe = beside / "runner", .cache_folder = support::cache_folder()});
+}
+
+Session open(const Request& request) {
+  auto root = spec::load(request.config);
+  for (const auto& assignment : request.overrides) spec::apply_override(root, assignment);
+  if (request.input) choose_input(root, *request.input);
+  Session session{open_registry(request.plugin_path, bind::plugin_paths(root)), {}};
+  session.plan = bind::resolve(root, *session.registry);
+  return session;
+}
+
+void set_up_process(std::optional<int> threads) {
+  support::keep_freed_memory();
+  at::set_num_threads(threads.value_or(support::usable_processors()));
+}
+
+}  // namespace headwright::run
