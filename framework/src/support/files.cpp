@@ -72,7 +72,9 @@ fs::path target_of(const fs::path& path) {
   if (kind != fs::file_type::regular && kind != fs::file_type::not_found && kind != fs::file_type::none) {
     cannot_write(path, "is not a regular file");  // a rename would replace /dev/null itself
   }
-  if (kind == fs::file_type::regular && ::access(path.c_str(), W_OK) != 0) cannot_write(path, reason(errno));
+  if (kind == fs::file_type::regular && ::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) != 0) {
+    cannot_write(path, reason(errno));
+  }
   return fs::is_symlink(path, failed) ? fs::weakly_canonical(path, failed) : path;
 }
 
