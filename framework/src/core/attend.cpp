@@ -13,7 +13,9 @@ namespace {
 
 void expect_like_k(std::string_view name, const at::Tensor& x, const at::Tensor& k) {
   if (x.scalar_type() == k.scalar_type() && x.device() == k.device()) return;
-  const auto text = [](const at::Tensor& t) { return std::string(toString(t.scalar_type())) + " on " + t.device().str(); };
+  const auto text = [](const at::Tensor& t) {
+    return std::string(toString(t.scalar_type())) + " on " + t.device().str();
+  };
   throw ShapeError("[attend] " + std::string(name) + ": got " + text(x) + ", expected " + text(k) + " as in k");
 }
 
@@ -73,8 +75,8 @@ at::Tensor attention_weights(const at::Tensor& q, const at::Tensor& k, const Sco
 namespace core {
 
 MaskInputs mask_inputs(const at::Tensor& q, const at::Tensor& k, const at::Tensor& key_mask) {
-  return {.q_positions = positions_from_end(q).unsqueeze(-1),  // (q_len, 1)
-          .k_positions = positions_from_end(k).unsqueeze(0),   // (1, k_len)
+  return {.q_positions = positions_from_end(q).unsqueeze(-1),                               // (q_len, 1)
+          .k_positions = positions_from_end(k).unsqueeze(0),                                // (1, k_len)
           .key_mask = key_mask.defined() ? key_mask.unsqueeze(1).unsqueeze(1) : key_mask};  // (batch, 1, 1, k_len)
 }
 

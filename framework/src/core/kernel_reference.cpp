@@ -8,7 +8,8 @@
 namespace headwright::core {
 namespace {
 
-/// (batch, n_heads, q_len, k_len) x (batch, n_kv_heads, k_len, d) with each key head shared by its group of query heads.
+/// (batch, n_heads, q_len, k_len) x (batch, n_kv_heads, k_len, d) with each key head shared by its group of query
+/// heads.
 at::Tensor grouped_matmul(const at::Tensor& a, const at::Tensor& b) {
   const auto n_heads = a.size(1), n_kv_heads = b.size(1);
   if (n_heads == n_kv_heads) return at::matmul(a, b);

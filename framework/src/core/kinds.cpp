@@ -15,10 +15,14 @@ Position::~Position() = default;
 
 std::string_view to_string(Kind kind) {
   switch (kind) {
-    case Kind::attention: return "attention";
-    case Kind::feed_forward: return "feed_forward";
-    case Kind::norm: return "norm";
-    case Kind::position: return "position";
+    case Kind::attention:
+      return "attention";
+    case Kind::feed_forward:
+      return "feed_forward";
+    case Kind::norm:
+      return "norm";
+    case Kind::position:
+      return "position";
   }
   return "unknown";
 }

@@ -28,7 +28,8 @@ class Softcap final : public ModifierNode {
 struct Params {
   double cap = 50;
   static constexpr auto fields() {
-    return std::tuple{field("cap", &Params::cap, "bound on a score's magnitude, in units of scaled scores", positive())};
+    return std::tuple{
+        field("cap", &Params::cap, "bound on a score's magnitude, in units of scaled scores", positive())};
   }
 };
 

@@ -20,15 +20,15 @@ torch::nn::Linear linear(std::int64_t in, std::int64_t out, bool bias) {
 
 void expect_sequence(std::string_view name, const at::Tensor& x, std::string_view width_name, std::int64_t width) {
   if (x.defined() && x.dim() == 3 && x.size(2) == width) return;
-  refuse_shape("attention", name, x, "(batch, length, " + std::string(width_name) + " = " + std::to_string(width) + ")");
+  refuse_shape("attention", name, x,
+               "(batch, length, " + std::string(width_name) + " = " + std::to_string(width) + ")");
 }
 
 /// mask: (batch, keys) bool, or undefined.
 void expect_mask(std::string_view name, const at::Tensor& mask, std::string_view of_name, const at::Tensor& of) {
   if (!mask.defined()) return;
   if (mask.dim() != 2 || mask.size(0) != of.size(0) || mask.size(1) != of.size(1)) {
-    refuse_shape("attention", name, mask,
-                 "(batch, length) of " + std::string(of_name) + " " + shape_text(of));
+    refuse_shape("attention", name, mask, "(batch, length) of " + std::string(of_name) + " " + shape_text(of));
   }
   if (mask.scalar_type() != at::kBool) {
     throw ShapeError("[attention] " + std::string(name) + ": got dtype " + std::string(toString(mask.scalar_type())) +
@@ -55,7 +55,8 @@ QkvAttention::QkvAttention(const Dims& dims, const QkvOptions& options)
 at::Tensor QkvAttention::forward(const Inputs& inputs) {
   expect_sequence("x", inputs.x, "d_model", dims_.d_model);
   if (cross_ && !inputs.context.defined()) {
-    throw InputError("[attention] context: got nothing, expected the sequence that cross-attention reads; give `context`");
+    throw InputError(
+        "[attention] context: got nothing, expected the sequence that cross-attention reads; give `context`");
   }
   const auto& source = cross_ ? inputs.context : inputs.x;
   if (cross_) {
@@ -67,8 +68,8 @@ at::Tensor QkvAttention::forward(const Inputs& inputs) {
   expect_mask("key_mask", inputs.key_mask, "x", inputs.x);
   expect_mask("context_mask", cross_ ? inputs.context_mask : at::Tensor(), "context", source);
 
-  auto q = split_heads(q_proj_(inputs.x), dims_.n_heads);    // (batch, n_heads, seq, d_head)
-  auto k = split_heads(k_proj_(source), dims_.n_kv_heads);   // (batch, n_kv_heads, keys, d_head)
+  auto q = split_heads(q_proj_(inputs.x), dims_.n_heads);   // (batch, n_heads, seq, d_head)
+  auto k = split_heads(k_proj_(source), dims_.n_kv_heads);  // (batch, n_kv_heads, keys, d_head)
   const auto v = split_heads(v_proj_(source), dims_.n_kv_heads);
   if (position_) {
     const auto own = inputs.positions.defined() ? inputs.positions : positions_along(inputs.x, 1);
@@ -96,8 +97,8 @@ void QkvAttention::check_heads(const Dims& dims, Complaints& complaints) {
   if (dims.n_kv_heads < 1) complaints.add("n_kv_heads", got(dims.n_kv_heads) + ", expected at least 1");
   if (dims.n_heads < 1 || dims.n_kv_heads < 1) return;
   if (dims.n_heads % dims.n_kv_heads != 0) {
-    complaints.add("n_heads", got(dims.n_heads) + ", but n_kv_heads = " + std::to_string(dims.n_kv_heads) +
-                                  " does not divide it");
+    complaints.add("n_heads",
+                   got(dims.n_heads) + ", but n_kv_heads = " + std::to_string(dims.n_kv_heads) + " does not divide it");
   }
   if (dims.d_head == 0 && dims.d_model % dims.n_heads != 0) {
     complaints.add("d_model", got(dims.d_model) + ", but n_heads = " + std::to_string(dims.n_heads) +

@@ -7,8 +7,8 @@ namespace headwright {
 
 at::Tensor split_heads(const at::Tensor& x, std::int64_t n_heads) {
   if (x.dim() != 3 || n_heads < 1 || x.size(2) % n_heads != 0) {
-    refuse_shape("split_heads", "x", x, "(batch, seq, width) with a width that n_heads = " + std::to_string(n_heads) +
-                                            " divides");
+    refuse_shape("split_heads", "x", x,
+                 "(batch, seq, width) with a width that n_heads = " + std::to_string(n_heads) + " divides");
   }
   // Both factors are properties of the module, so writing them down bakes no run-time size; -1 would fail when empty.
   return x.unflatten(-1, {n_heads, x.size(2) / n_heads}).transpose(1, 2);  // (batch, n_heads, seq, d_head)

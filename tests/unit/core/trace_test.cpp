@@ -1,0 +1,58 @@
+// What a trace of the core records is right at lengths and batch sizes that it has not seen.
+#include <gtest/gtest.h>
+
+#include "headwright/attend.h"
+#include "unit/core/traced.h"
+
+namespace headwright {
+namespace {
+
+struct Shape {
+  std::int64_t batch, q_len, k_len;
+};
+
+std::vector<at::Tensor> draw(const Shape& shape, bool with_key_mask) {
+  std::vector<at::Tensor> tensors{at::randn({shape.batch, 4, shape.q_len, 8}),
+                                  at::randn({shape.batch, 2, shape.k_len, 8}),
+                                  at::randn({shape.batch, 2, shape.k_len, 8})};
+  if (with_key_mask) tensors.push_back(at::rand({shape.batch, shape.k_len}) < 0.6);
+  return tensors;
+}
+
+void expect_trace_equals_eager(Scoring scoring, const std::vector<Shape>& shapes, bool with_key_mask) {
+  const auto run = [scoring](const std::vector<at::Tensor>& in) {
+    auto asked = scoring;
+    if (in.size() > 3) asked.key_mask = in[3];
+    return attend(in[0], in[1], in[2], asked).y;
+  };
+  const auto recorded = testing::traced(run, draw(shapes[0], with_key_mask));
+  for (const auto& shape : shapes) {
+    const auto inputs = draw(shape, with_key_mask);
+    EXPECT_TRUE(recorded(inputs).allclose(run(inputs), 1e-5, 1e-6))
+        << scoring.kernel << " " << scoring.mask.to_string() << " key mask " << with_key_mask << " at " << shape.batch
+        << ", " << shape.q_len << ", " << shape.k_len;
+  }
+}
+
+const std::vector<Shape> kUnequal{{2, 4, 6}, {1, 1, 1}, {3, 7, 7}, {2, 9, 5}, {1, 5, 17}, {4, 1, 64}, {0, 4, 6}};
+const std::vector<Shape> kEqual{{2, 6, 6}, {1, 1, 1}, {3, 17, 17}, {4, 5, 5}, {1, 64, 64}, {0, 6, 6}};
+
+TEST(Trace, AttendRunsAtOtherShapesForEveryMaskAndKernel) {
+  const auto causal = Mask::causal(), window = Mask::window(3), padding = Mask::key_padding();
+  for (const auto& kernel : kernel_names()) {
+    for (const auto& mask : {Mask(), causal, window, padding, Mask::all({causal, padding}),
+                             Mask::any({window, padding}), Mask::negation(causal), Mask::negation(Mask())}) {
+      for (const bool with_key_mask : {false, true}) {
+        expect_trace_equals_eager({.mask = mask, .kernel = kernel}, kUnequal, with_key_mask);
+        expect_trace_equals_eager({.mask = mask, .same_sequence = true, .kernel = kernel}, kEqual, with_key_mask);
+      }
+    }
+  }
+}
+
+TEST(Trace, SoftcapRunsAtOtherShapes) {
+  expect_trace_equals_eager({.mask = Mask::causal(), .modifiers = {ScoreModifier::softcap(1)}}, kUnequal, true);
+}
+
+}  // namespace
+}  // namespace headwright
