@@ -124,6 +124,7 @@ void Builder::OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anc
   if (quoted && (text[at] == '"' || text[at] == '\'') && source_.after_quotes(at) == std::string_view::npos) {
     fail(at, "the quote that begins here is not closed");
   }
+  if (support::invalid_utf8(value)) fail(at, "the escapes \\N and \\_ are not supported; write \\x85 and \\xA0");
   if (key_is_next()) return key(at, value, quoted);
   if (!quoted && !text.substr(at).starts_with(value)) {
     const auto next = std::to_string(source_.line(at) + 1);

@@ -25,20 +25,26 @@ bool fits_without_quotes(std::string_view text) {
   });
 }
 
+struct Escape {
+  std::string_view character, escape;
+};
+
+/// Characters beyond ASCII's controls that readers fold or drop.
+constexpr std::array<Escape, 5> kEscapes{{{"\xc2\x85", "\\x85"},
+                                          {"\xe2\x80\xa8", "\\u2028"},
+                                          {"\xe2\x80\xa9", "\\u2029"},
+                                          {"\xef\xbb\xbf", "\\uFEFF"},
+                                          {"\x7f", "\\x7F"}}};
+
 std::string in_double_quotes(std::string_view text) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kHidden{{{"\xc2\x85", "\\N"},
-                                                                                         {"\xe2\x80\xa8", "\\L"},
-                                                                                         {"\xe2\x80\xa9", "\\P"},
-                                                                                         {"\xef\xbb\xbf", "\\uFEFF"},
-                                                                                         {"\x7f", "\\x7F"}}};
   std::string result = "\"";
   while (!text.empty()) {
     const auto c = static_cast<unsigned char>(text.front());
-    const auto hidden =
-        std::find_if(kHidden.begin(), kHidden.end(), [&](const auto& pair) { return text.starts_with(pair.first); });
-    if (hidden != kHidden.end()) {
-      result += hidden->second;
-      text.remove_prefix(hidden->first.size());
+    const auto known = std::find_if(kEscapes.begin(), kEscapes.end(),
+                                    [&](const Escape& escape) { return text.starts_with(escape.character); });
+    if (known != kEscapes.end()) {
+      result += known->escape;
+      text.remove_prefix(known->character.size());
       continue;
     }
     if (c == '"' || c == '\\') {
