@@ -42,7 +42,7 @@ void say(spdlog::level::level_enum level, const std::string& message) {
 
 }  // namespace
 
-std::vector<std::string> level_names() { return {"debug", "info", "warning", "error", "off"}; }
+std::vector<std::string> level_names() { return {"debug", "info", "warn", "error", "off"}; }
 
 void set_up(std::string_view level, Color color) {
   const auto names = level_names();
