@@ -1,6 +1,6 @@
 """clang-tidy on what changed, in parallel; what passed once is not looked at again.
 
-A file that includes torch takes most of a minute, so the verdict "no finding" is kept in the user's cache folder under
+A file that includes torch takes about 15 s, so the verdict "no finding" is kept in the user's cache folder under
 a hash of everything that it depends on: the file, our own headers behind it, the compile command, .clang-tidy and the
 version of clang-tidy.
 
@@ -19,6 +19,7 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+CLANG_TIDY = str(ROOT / ".venv/bin/clang-tidy")
 BUILD = ROOT / "build" / "lint"
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "headwright" / "lint"
 HOURS_OF_A_LANDING = 4
@@ -98,7 +99,7 @@ def key_of(name, command, version):
 
 def tidy(name):
     """Findings as text, empty if there are none."""
-    done = run("clang-tidy", "--quiet", "-p", str(BUILD), name)
+    done = run(CLANG_TIDY, "--quiet", "-p", str(BUILD), name)
     return "" if done.returncode == 0 else done.stdout.replace(f"{ROOT}/", "") or done.stderr
 
 
@@ -145,7 +146,7 @@ def main():
     sources = sources_for(names, commands)
 
     CACHE.mkdir(parents=True, exist_ok=True)
-    version = run("clang-tidy", "--version").stdout
+    version = run(CLANG_TIDY, "--version").stdout
     keys = {name: key_of(name, commands[name], version) for name in sources}
     pending = [(name, key) for name, key in keys.items() if not (CACHE / key).exists()]
     print(f"lint: {len(sources)} files {words}, {len(sources) - len(pending)} of them passed before", file=sys.stderr)
