@@ -1,7 +1,7 @@
 // Name -> VariantSpec. Finds plugin libraries, lets a child process try those it has not seen, loads what is asked for.
 #pragma once
+#include <chrono>
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,25 +24,28 @@ struct Provided {
 };
 
 struct Options {
-  std::vector<std::filesystem::path> search_path;        // folders (all *.so in them) or single libraries, first wins nothing:
-                                                         // two libraries that claim one name are an error
-  std::filesystem::path probe;                           // the executable that tries unseen libraries
-  std::optional<std::filesystem::path> cache_folder;     // for verdicts; none = every library is tried each time
+  /// Folders (every *.so in them) and single libraries. Each must be there: leave out a default that may be missing.
+  std::vector<std::filesystem::path> search_path;
+  std::filesystem::path probe;                        // started as `PROBE probe`, tries the libraries not seen before
+  std::optional<std::filesystem::path> cache_folder;  // for verdicts; none = every library is tried each time
+  std::chrono::milliseconds time_limit{10'000};       // for one library to be opened and to describe itself
 };
 
 class Registry {
  public:
   /// Scans the search path. A broken library is refused, never fatal. Throws PluginError where two libraries claim a
-  /// name (naming both files) or where a folder that was named does not exist.
+  /// name (naming both files) or where an entry of the search path does not exist.
   explicit Registry(Options options);
   ~Registry();
   Registry(const Registry&) = delete;
   Registry& operator=(const Registry&) = delete;
 
   /// The variant called `name`, its library loaded; null if no library provides it. Lives as long as the process.
+  /// Its functions throw PluginError naming the file, whatever the plugin throws. Throws PluginError where the library
+  /// no longer loads.
   const VariantSpec* find(std::string_view name);
 
-  /// All variants, every library loaded; by kind, then name.
+  /// All variants, every library loaded; by kind, then name. A library that no longer loads becomes a refused one.
   std::vector<const VariantSpec*> all();
 
   /// Names of one kind, in alphabetical order; loads nothing.
@@ -54,18 +57,19 @@ class Registry {
   const std::vector<Provided>& provided() const { return provided_; }
   const std::vector<Refusal>& refused() const { return refused_; }
   const std::vector<std::filesystem::path>& searched() const { return options_.search_path; }
-  std::string file_of(std::string_view name) const;
+  std::string file_of(std::string_view name) const;  // empty = no library provides it
 
  private:
-  struct Library;
+  void scan(const std::vector<std::filesystem::path>& files);
+  std::string known_text(std::optional<Kind> kind) const;
+
   Options options_;
-  std::vector<Provided> provided_;
+  std::vector<Provided> provided_;  // by kind, then name
   std::vector<Refusal> refused_;
-  std::vector<std::unique_ptr<Library>> libraries_;
 };
 
-/// The child's side: reads paths from stdin, one a line, tries each, and answers each with a line on stdout.
-/// The runner calls it for its hidden command `probe`; tests build an executable of their own around it.
+/// The child's side: stdin is a socket; takes a path from it, tries the library, answers, until the socket ends.
+/// The runner calls it first thing for its hidden command `probe`; tests build an executable of their own around it.
 int probe_main();
 
 }  // namespace headwright::registry

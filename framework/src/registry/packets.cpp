@@ -1,0 +1,27 @@
+#include "registry/packets.h"
+
+#include <sys/socket.h>
+
+#include <cerrno>
+
+namespace headwright::registry {
+
+bool send_packet(int socket, std::string_view packet) {
+  while (true) {
+    if (::send(socket, packet.data(), packet.size(), MSG_NOSIGNAL) >= 0) return true;
+    if (errno != EINTR) return false;
+  }
+}
+
+std::optional<std::string> receive_packet(int socket) {
+  std::string packet(kLargestPacket, '\0');
+  while (true) {
+    const auto size = ::recv(socket, packet.data(), packet.size(), 0);
+    if (size < 0 && errno == EINTR) continue;
+    if (size <= 0) return std::nullopt;
+    packet.resize(static_cast<std::size_t>(size));
+    return packet;
+  }
+}
+
+}  // namespace headwright::registry
