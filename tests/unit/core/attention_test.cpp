@@ -49,16 +49,10 @@ TEST(QkvAttention, ReadsKeysAndValuesOfTheContextWhenCross) {
   EXPECT_FALSE(cross.last_scoring.same_sequence);
   EXPECT_THAT([&] { cross.forward({.x = x}); },
               ThrowsMessage<InputError>(HasSubstr("[attention] context: got nothing")));
-  EXPECT_THAT(
-      [&] {
-        cross.forward({.x = x, .context = at::randn({2, 7, 12})});
-      },
-      ThrowsMessage<ShapeError>(HasSubstr("context: got (2, 7, 12), expected (batch, length, d_context = 5)")));
-  EXPECT_THAT(
-      [&] {
-        cross.forward({.x = x, .context = at::randn({1, 7, 5})});
-      },
-      ThrowsMessage<ShapeError>(HasSubstr("the batch size of x (2, 3, 12)")));
+  EXPECT_THAT([&] { cross.forward({.x = x, .context = at::randn({2, 7, 12})}); },
+              ThrowsMessage<ShapeError>(HasSubstr("context: got (2, 7, 12), expected (batch, length, d_context = 5)")));
+  EXPECT_THAT([&] { cross.forward({.x = x, .context = at::randn({1, 7, 5})}); },
+              ThrowsMessage<ShapeError>(HasSubstr("the batch size of x (2, 3, 12)")));
 }
 
 TEST(QkvAttention, TakesTheMaskOfWhatItReads) {
@@ -75,22 +69,13 @@ TEST(QkvAttention, TakesTheMaskOfWhatItReads) {
 TEST(QkvAttention, RefusesInputsThatDoNotFit) {
   Plain layer(kDims);
   const auto x = at::randn({2, 3, 12});
-  EXPECT_THAT(
-      [&] {
-        layer.forward({.x = at::randn({2, 3, 11})});
-      },
-      ThrowsMessage<ShapeError>("[attention] x: got (2, 3, 11), expected (batch, length, d_model = 12)"));
+  EXPECT_THAT([&] { layer.forward({.x = at::randn({2, 3, 11})}); },
+              ThrowsMessage<ShapeError>("[attention] x: got (2, 3, 11), expected (batch, length, d_model = 12)"));
   EXPECT_THROW(layer.forward({}), ShapeError);
-  EXPECT_THAT(
-      [&] {
-        layer.forward({.x = x, .key_mask = at::ones({2, 4}, at::kBool)});
-      },
-      ThrowsMessage<ShapeError>(HasSubstr("key_mask: got (2, 4), expected (batch, length) of x (2, 3, 12)")));
-  EXPECT_THAT(
-      [&] {
-        layer.forward({.x = x, .key_mask = at::ones({2, 3})});
-      },
-      ThrowsMessage<ShapeError>(HasSubstr("key_mask: got dtype Float, expected bool")));
+  EXPECT_THAT([&] { layer.forward({.x = x, .key_mask = at::ones({2, 4}, at::kBool)}); },
+              ThrowsMessage<ShapeError>(HasSubstr("key_mask: got (2, 4), expected (batch, length) of x (2, 3, 12)")));
+  EXPECT_THAT([&] { layer.forward({.x = x, .key_mask = at::ones({2, 3})}); },
+              ThrowsMessage<ShapeError>(HasSubstr("key_mask: got dtype Float, expected bool")));
 }
 
 TEST(QkvAttention, NotesItsTensorsUnderItsPathWhenSomebodyWantsThem) {

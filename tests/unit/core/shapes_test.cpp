@@ -20,11 +20,8 @@ TEST(Shapes, SplitHeadsPutsAdjacentChannelsIntoOneHeadAndMergeUndoesIt) {
 }
 
 TEST(Shapes, SplitHeadsRefusesAWidthThatDoesNotDivide) {
-  EXPECT_THAT(
-      [] {
-        split_heads(at::zeros({2, 3, 7}), 2);
-      },
-      ThrowsMessage<ShapeError>(HasSubstr("[split_heads] x: got (2, 3, 7), expected")));
+  EXPECT_THAT([] { split_heads(at::zeros({2, 3, 7}), 2); },
+              ThrowsMessage<ShapeError>(HasSubstr("[split_heads] x: got (2, 3, 7), expected")));
 }
 
 TEST(Shapes, PositionsCountAlongTheDimensionInEveryDtype) {
@@ -78,9 +75,7 @@ TEST(Shapes, SliceMaskTakesTheFirstRowsAndColumnsTracedOrNot) {
 
 TEST(Shapes, SliceMaskRefusesASequenceLongerThanTheMask) {
   EXPECT_THAT(
-      [] {
-        slice_mask(at::ones({4, 4}), at::zeros({2, 5, 3}));
-      },
+      [] { slice_mask(at::ones({4, 4}), at::zeros({2, 5, 3})); },
       ThrowsMessage<ShapeError>("[slice_mask] x: got (2, 5, 3), expected seq of at most 4, the context length"));
 }
 

@@ -1,0 +1,72 @@
+// Gradients against central differences in float64, over inputs, context and every parameter.
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include "check/properties.h"
+
+namespace headwright::check {
+namespace {
+
+constexpr double kStep = 1e-5;       // truncation and rounding both near 1e-10 of the values
+constexpr double kTolerance = 1e-6;  // relative to a gradient of size 1 or more
+constexpr std::int64_t kSampled = 12;
+
+struct Wanted {
+  std::string name;
+  at::Tensor tensor;
+};
+
+/// A few single elements, and one direction over all of them: no element is left out, whatever the size.
+std::vector<at::Tensor> directions(const at::Tensor& tensor) {
+  std::vector<at::Tensor> found;
+  const auto count = tensor.numel();
+  for (std::int64_t i = 0; i < std::min(count, kSampled); ++i) {
+    auto direction = at::zeros({count}, at::kDouble);
+    direction[i * count / std::min(count, kSampled)] = 1;
+    found.push_back(direction.view(tensor.sizes()));
+  }
+  found.push_back(at::randn(tensor.sizes(), at::kDouble) /
+                  std::sqrt(static_cast<double>(std::max<std::int64_t>(count, 1))));
+  return found;
+}
+
+std::vector<Wanted> wanted(const Inputs& inputs, const torch::nn::Module& module) {
+  std::vector<Wanted> all{{"x", inputs.x}};
+  if (inputs.context.defined()) all.push_back({"context", inputs.context});
+  for (const auto& item : module.named_parameters()) all.push_back({item.key(), item.value()});
+  return all;
+}
+
+}  // namespace
+
+std::string gradients(const Subject& subject) {
+  const auto module = subject.make();
+  auto inputs = subject.draw(2, std::min<std::int64_t>(subject.longest(), 5));
+  const auto tensors = wanted(inputs, *module);
+  for (const auto& [name, tensor] : tensors) tensor.requires_grad_(true);
+  const auto y = subject.call(*module, inputs);
+  const auto weights = at::randn(y.sizes(), at::kDouble);
+  const auto loss = [&] { return (subject.call(*module, inputs) * weights).sum().item<double>(); };
+  if (!y.requires_grad()) return "the output carries no gradient";
+  (y * weights).sum().backward();
+
+  const at::NoGradGuard no_grad;
+  for (const auto& [name, tensor] : tensors) {
+    if (!tensor.grad().defined()) return "no gradient reaches " + name;
+    for (const auto& direction : directions(tensor)) {
+      const auto before = tensor.clone();
+      tensor.copy_(before + direction * kStep);
+      const auto above = loss();
+      tensor.copy_(before - direction * kStep);
+      const auto numeric = (above - loss()) / (2 * kStep);
+      tensor.copy_(before);
+      const auto analytic = (tensor.grad() * direction).sum().item<double>();
+      if (std::abs(numeric - analytic) <= kTolerance * std::max(1.0, std::abs(numeric))) continue;
+      return "gradient of " + name + ": got " + std::to_string(analytic) + ", central differences give " +
+             std::to_string(numeric);
+    }
+  }
+  return "";
+}
+
+}  // namespace headwright::check

@@ -1,0 +1,31 @@
+// The properties: each a function that says how it does not hold; empty = it holds.
+#pragma once
+#include <string>
+
+#include "check/subject.h"
+
+namespace headwright::check {
+
+// outputs.cpp
+std::string shape(const Subject& subject);
+std::string finite(const Subject& subject);
+std::string deterministic_in_eval(const Subject& subject);
+std::string batch_rows_independent(const Subject& subject);
+std::string dtypes(const Subject& subject);
+std::string state_round_trip(const Subject& subject);
+
+// tokens.cpp
+std::string causal(const Subject& subject);
+std::string key_mask(const Subject& subject);
+std::string empty_rows(const Subject& subject);
+std::string tokens_independent(const Subject& subject);
+std::string positions_followed(const Subject& subject);
+
+// gradients.cpp
+std::string gradients(const Subject& subject);
+
+// parameters.cpp
+std::string documented(const Subject& subject);
+std::string every_value_is_refused_or_works(const Subject& subject);
+
+}  // namespace headwright::check

@@ -1,0 +1,116 @@
+#include "check/subject.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "headwright/feed_forward.h"
+#include "headwright/norm.h"
+#include "headwright/shapes.h"
+
+namespace headwright::check {
+namespace {
+
+constexpr std::int64_t kContextLength = 5;  // other than any sequence's, so that a mix-up shows
+
+template <class Base>
+Base& as(torch::nn::Module& module) {
+  auto* base = dynamic_cast<Base*>(&module);
+  if (base == nullptr) throw Error("the variant made a module of another kind than it declares");
+  return *base;
+}
+
+}  // namespace
+
+Subject::Subject(const VariantSpec& variant_, const Dims& dims_, const ParamMap& values_)
+    : variant(variant_), dims(dims_), values(values_), claims(variant_.claims(dims_, values_)) {}
+
+Subject Subject::with(const std::string& row, const Value& value) const {
+  auto changed = values;
+  for (auto& [name, old] : changed) {
+    if (name == row) old = value;
+  }
+  return {variant, dims, changed};
+}
+
+Subject Subject::with_dropout() const {
+  const auto& rows = variant.params;
+  const bool drops = std::ranges::any_of(rows, [](const ParamSpec& row) {
+    return row.name == "dropout" && row.type == ParamType::number && !row.is_list;
+  });
+  return drops ? with("dropout", Value{0.5}) : *this;
+}
+
+Module Subject::make(at::ScalarType dtype, std::uint64_t seed) const {
+  at::manual_seed(seed);
+  auto module = variant.make(dims, values);
+  if (module == nullptr) throw Error("the variant made nothing");
+  module->to(dtype);
+  module->eval();
+  return module;
+}
+
+Inputs Subject::draw(std::int64_t batch, std::int64_t seq, std::uint64_t seed) const {
+  at::manual_seed(seed);
+  Inputs inputs{.x = at::randn({batch, seq, d_in()}, at::kDouble)};
+  const auto d_context = dims.d_context > 0 ? dims.d_context : dims.d_model;
+  if (claims.context) inputs.context = at::randn({batch, kContextLength, d_context}, at::kDouble);
+  return inputs;
+}
+
+at::Tensor Subject::call(torch::nn::Module& module, const Inputs& inputs) const {
+  switch (variant.kind) {
+    case Kind::attention:
+      return as<Attention>(module).forward(inputs);
+    case Kind::feed_forward:
+      return as<FeedForward>(module).forward(inputs.x);
+    case Kind::norm:
+      return as<Norm>(module).forward(inputs.x);
+    case Kind::position:
+      break;
+  }
+  return place(as<Position>(module), inputs);
+}
+
+at::Tensor Subject::place(Position& position, const Inputs& inputs) const {
+  const auto positions = inputs.positions.defined() ? inputs.positions : positions_along(inputs.x, 1);
+  auto y = inputs.x;
+  if (claims.embed) y = position.embed(y, positions);
+  if (claims.rotate) {
+    const auto heads = split_heads(y, dims.n_heads);
+    const auto [q, k] = position.rotate(heads, heads.slice(1, 0, dims.n_kv_heads), positions, positions);
+    y = merge_heads(at::cat({q, k}, 1));  // (batch, seq, (n_heads + n_kv_heads) * d_head)
+  }
+  return y;
+}
+
+std::int64_t Subject::longest() const {
+  return dims.context_length > 0 ? std::min<std::int64_t>(7, dims.context_length) : 7;
+}
+
+std::int64_t Subject::d_in() const {
+  return claims.rotate && dims.d_head > 0 ? dims.n_heads * dims.d_head : dims.d_model;
+}
+
+std::int64_t Subject::d_out() const {
+  if (claims.rotate) return d_in() / dims.n_heads * (dims.n_heads + dims.n_kv_heads);
+  return claims.d_out > 0 ? claims.d_out : dims.d_model;
+}
+
+std::string message_of(const std::exception& error) {
+  const auto* of_torch = dynamic_cast<const c10::Error*>(&error);  // whose what() ends in a backtrace
+  return of_torch != nullptr ? of_torch->what_without_backtrace() : error.what();
+}
+
+double difference(const at::Tensor& a, const at::Tensor& b) {
+  if (a.sizes() != b.sizes())
+    throw ShapeError("got " + shape_text(a) + " and " + shape_text(b) + ", expected one shape");
+  if (a.numel() == 0) return 0;
+  const auto largest = (a - b).abs().max().item().toDouble();
+  return std::isfinite(largest) ? largest : std::numeric_limits<double>::infinity();
+}
+
+bool all_finite(const at::Tensor& x) { return x.isfinite().all().item<bool>(); }
+
+}  // namespace headwright::check

@@ -1,0 +1,56 @@
+// A variant under test: makes it, draws inputs that it takes, and calls it, whatever its kind.
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <string>
+
+#include "headwright/attention.h"
+#include "headwright/variant.h"
+
+namespace headwright::check {
+
+using Module = std::shared_ptr<torch::nn::Module>;
+
+class Subject {
+ public:
+  Subject(const VariantSpec& variant, const Dims& dims, const ParamMap& values);
+
+  /// The same variant with every row called `dropout` set to a half.
+  Subject with_dropout() const;
+
+  /// The same variant with one value changed.
+  Subject with(const std::string& row, const Value& value) const;
+
+  /// A module in eval mode, its parameters drawn from `seed`.
+  Module make(at::ScalarType dtype = at::kDouble, std::uint64_t seed = 123) const;
+
+  /// Random x, and a context where one is claimed. Float64.
+  Inputs draw(std::int64_t batch, std::int64_t seq, std::uint64_t seed = 7) const;
+
+  /// y: (batch, seq, width). A position gives what its hooks make of x.
+  at::Tensor call(torch::nn::Module& module, const Inputs& inputs) const;
+
+  std::int64_t longest() const;  // the longest sequence that is tried: odd, and within context_length
+  std::int64_t d_in() const;
+  std::int64_t d_out() const;
+
+  const VariantSpec& variant;
+  const Dims dims;
+  const ParamMap values;
+  const Claims claims;
+
+ private:
+  at::Tensor place(Position& position, const Inputs& inputs) const;
+};
+
+/// The largest difference between two tensors of one shape; infinite where one of them is not finite.
+double difference(const at::Tensor& a, const at::Tensor& b);
+
+std::string message_of(const std::exception& error);
+
+bool all_finite(const at::Tensor& x);
+
+}  // namespace headwright::check

@@ -1,0 +1,139 @@
+// Properties of single tokens: which of them may influence which.
+#include <ATen/ATen.h>
+
+#include "check/properties.h"
+
+namespace headwright::check {
+namespace {
+
+constexpr double kFloat64Noise = 1e-9;
+
+/// The first position among [begin, end) whose output differs, in any row; -1 = none.
+std::int64_t first_difference(const at::Tensor& a, const at::Tensor& b, std::int64_t begin, std::int64_t end) {
+  for (auto position = begin; position < end; ++position) {
+    if (difference(a.select(1, position), b.select(1, position)) > kFloat64Noise) return position;
+  }
+  return -1;
+}
+
+Inputs with_other_token(const Inputs& inputs, std::int64_t token) {
+  auto changed = inputs;
+  changed.x = inputs.x.clone();
+  changed.x.select(1, token).neg_().add_(3);
+  return changed;
+}
+
+/// Every second token, and the last one, hidden in the first row; nothing in the second.
+at::Tensor holes(std::int64_t keys) {
+  auto visible = at::ones({2, keys}, at::kBool);
+  visible.select(0, 0).slice(0, 0, keys, 2).fill_(false);
+  visible.select(0, 0).select(0, keys - 1).fill_(false);
+  return visible;
+}
+
+void set_mask(const Subject& subject, Inputs& inputs, const at::Tensor& mask) {
+  (subject.claims.context ? inputs.context_mask : inputs.key_mask) = mask;
+}
+
+}  // namespace
+
+std::string causal(const Subject& subject) {
+  const auto module = subject.make();
+  const auto inputs = subject.draw(2, subject.longest());
+  const auto y = subject.call(*module, inputs);
+  std::int64_t first = subject.longest(), cause = 0;
+  for (std::int64_t token = 1; token < subject.longest(); ++token) {
+    const auto leaking = first_difference(y, subject.call(*module, with_other_token(inputs, token)), 0, token);
+    if (leaking < 0 || leaking >= first) continue;
+    first = leaking;
+    cause = token;
+  }
+  if (cause == 0) return "";
+  return "first leak: the output at position " + std::to_string(first) + " depends on the later token " +
+         std::to_string(cause);
+}
+
+std::string key_mask(const Subject& subject) {
+  const auto module = subject.make();
+  auto inputs = subject.draw(2, subject.longest());
+  const auto& source = subject.claims.context ? inputs.context : inputs.x;
+  const auto visible = holes(source.size(1));
+  const auto hidden = visible.logical_not().unsqueeze(-1);  // (batch, keys, 1)
+  set_mask(subject, inputs, visible);
+  auto changed = inputs;
+  (subject.claims.context ? changed.context : changed.x) = at::where(hidden, source.neg() + 3, source);
+  auto far = (subject.call(*module, inputs) - subject.call(*module, changed)).abs();
+  if (!subject.claims.context) far = far.masked_fill(hidden, 0);  // a hidden token may still ask
+  if (!(far.max().item<double>() <= kFloat64Noise)) return "a hidden token influences the output of a visible one";
+
+  auto unmasked = inputs, all_visible = inputs;
+  set_mask(subject, unmasked, {});
+  set_mask(subject, all_visible, at::ones_like(visible));
+  if (difference(subject.call(*module, unmasked), subject.call(*module, all_visible)) <= kFloat64Noise) return "";
+  return "a mask that hides nothing changes the output";
+}
+
+std::string empty_rows(const Subject& subject) {
+  const auto module = subject.make();
+  auto inputs = subject.draw(2, subject.longest());
+  inputs.x.requires_grad_(true);
+  if (inputs.context.defined()) inputs.context.requires_grad_(true);
+  const auto keys = (subject.claims.context ? inputs.context : inputs.x).size(1);
+  auto visible = at::ones({2, keys}, at::kBool);
+  visible.select(0, 1).fill_(false);
+  set_mask(subject, inputs, visible);
+  const auto y = subject.call(*module, inputs);
+  if (!all_finite(y)) return "a row that sees nothing gives NaN or infinity";
+  if (!subject.claims.differentiable) return "";
+  y.square().sum().backward();
+  for (const auto& item : module->named_parameters()) {
+    const auto& gradient = item.value().grad();
+    if (gradient.defined() && !all_finite(gradient))
+      return "a row that sees nothing makes the gradient of " + item.key() + " NaN or infinite";
+  }
+  for (const auto& x : {inputs.x, inputs.context}) {
+    if (x.defined() && x.grad().defined() && !all_finite(x.grad())) {
+      return "a row that sees nothing makes the gradient of the inputs NaN or infinite";
+    }
+  }
+  return "";
+}
+
+std::string tokens_independent(const Subject& subject) {
+  const auto module = subject.make();
+  const auto length = subject.longest();
+  const auto inputs = subject.draw(2, length);
+  const auto y = subject.call(*module, inputs);
+  for (std::int64_t token = 0; token < length; ++token) {
+    const auto changed = subject.call(*module, with_other_token(inputs, token));
+    auto other = first_difference(y, changed, 0, token);
+    if (other < 0) other = first_difference(y, changed, token + 1, length);
+    if (other >= 0)
+      return "the output at position " + std::to_string(other) + " depends on token " + std::to_string(token);
+  }
+  return "";
+}
+
+std::string positions_followed(const Subject& subject) {
+  const auto module = subject.make();
+  const auto length = subject.longest();
+  const auto inputs = subject.draw(2, length);
+  const auto y = subject.call(*module, inputs);
+
+  auto batched = inputs;
+  batched.positions = at::arange(length).expand({2, length});
+  if (difference(subject.call(*module, batched), y) > kFloat64Noise)
+    return "positions (batch, seq) differ from positions (seq)";
+  if (length < 3) return "";
+  auto later = inputs;
+  later.x = inputs.x.slice(1, 2);
+  later.positions = at::arange(2, length);
+  const auto there = subject.call(*module, later);
+  if (difference(there, y.slice(1, 2)) > kFloat64Noise)
+    return "a token at a given position differs from the same token counted there";
+  later.positions = at::arange(1, length - 1);
+  if (difference(subject.call(*module, later), there) == 0) return "the output does not depend on the position";
+  return "";
+}
+
+}  // namespace headwright::check

@@ -1,0 +1,79 @@
+// Every registered variant keeps its promises: with its defaults, and as each shipped config uses it.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "bind/values.h"
+#include "check/check.h"
+#include "helpers/shipped.h"
+#include "spec/emit.h"
+
+namespace headwright {
+namespace {
+
+void expect_all_hold(const VariantSpec& variant, const Dims& dims, const ParamMap& values) {
+  for (const auto& property : check::run_checks(variant, dims, values)) {
+    EXPECT_TRUE(property.passed) << property.name << ": " << property.detail;
+  }
+}
+
+/// Equal for uses that the kit could not tell apart.
+std::string signature(const testing::Use& use) {
+  auto map = bind::map_node(bind::default_mark());
+  bind::set(map, "component", bind::to_node(Value{use.component}, bind::default_mark()));
+  std::string text = spec::emit(map);
+  const auto& dims = use.dims;
+  for (const auto size :
+       {dims.d_model, dims.n_heads, dims.n_kv_heads, dims.d_head, dims.context_length, dims.d_context}) {
+    text += " " + std::to_string(size);
+  }
+  return text + " " + dims.kernel;
+}
+
+TEST(Conformance, EveryVariantKeepsItsPromisesWithItsDefaults) {
+  const auto plugins = testing::shipped_plugins();
+  ASSERT_TRUE(plugins->refused().empty()) << plugins->refused()[0].file << ": " << plugins->refused()[0].reason;
+  ASSERT_FALSE(plugins->all().empty());
+  for (const auto* variant : plugins->all()) {
+    SCOPED_TRACE(variant->name);
+    expect_all_hold(*variant, testing::kSmallDims, testing::default_values(*variant));
+  }
+}
+
+TEST(Conformance, EveryVariantKeepsItsPromisesInEveryShippedConfig) {
+  const auto plugins = testing::shipped_plugins();
+  std::set<std::string> done;
+  for (const auto& config : testing::shipped_configs()) {
+    for (const auto& use : testing::uses_in(config, *plugins)) {
+      SCOPED_TRACE(use.where);
+      if (done.insert(signature(use)).second) expect_all_hold(*use.component.variant, use.dims, use.component.values);
+    }
+  }
+}
+
+TEST(Conformance, SoftmaxKeepsItsPromisesWithEveryMaskHeadsAndContext) {
+  const auto plugins = testing::shipped_plugins();
+  const auto* softmax = plugins->find("softmax");
+  ASSERT_NE(softmax, nullptr);
+  const auto set = [&](ParamMap values, const std::string& row, const Value& value) {
+    for (auto& [name, old] : values) {
+      if (name == row) old = value;
+    }
+    return values;
+  };
+  auto dims = testing::kSmallDims;
+  dims.n_kv_heads = 1;
+  dims.d_context = 6;
+  const auto plain = testing::default_values(*softmax);
+  for (const auto& mask :
+       {Mask(), Mask::causal(), Mask::window(3), Mask::all({Mask::window(2), Mask::key_padding()})}) {
+    for (const bool cross : {false, true}) {
+      SCOPED_TRACE(mask.to_string() + (cross ? " cross" : ""));
+      expect_all_hold(*softmax, dims, set(set(plain, "mask", {mask}), "cross", {cross}));
+    }
+  }
+  expect_all_hold(*softmax, dims, set(plain, "modifiers", {std::vector{ScoreModifier::softcap(2)}}));
+}
+
+}  // namespace
+}  // namespace headwright
