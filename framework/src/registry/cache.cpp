@@ -45,8 +45,11 @@ std::string this_runner() {
 }
 
 nlohmann::json to_json(const Cache::Entry& entry) {
-  return {{"size", entry.state.size}, {"modified", entry.state.modified}, {"sha256", entry.sha256},
-          {"runner", entry.runner}, {"verdict", to_json(entry.verdict)}};
+  return {{"size", entry.state.size},
+          {"modified", entry.state.modified},
+          {"sha256", entry.sha256},
+          {"runner", entry.runner},
+          {"verdict", to_json(entry.verdict)}};
 }
 
 std::optional<Cache::Entry> entry_from(const nlohmann::json& json) try {

@@ -60,7 +60,8 @@ std::string wrong_header(const Header& header, std::size_t length) {
     return "built for another processor: ELF machine " + std::to_string(header.e_machine) + ", this runner has " +
            std::to_string(own.e_machine);
   }
-  if (header.e_type != ET_DYN) return "an ELF file, but not a shared library (type " + std::to_string(header.e_type) + ")";
+  if (header.e_type != ET_DYN)
+    return "an ELF file, but not a shared library (type " + std::to_string(header.e_type) + ")";
   if (header.e_phentsize != sizeof(Segment) || header.e_phnum == 0) return "damaged: its ELF header makes no sense";
   return "";
 }
@@ -103,7 +104,8 @@ std::string elf_fault(const fs::path& file) {
   const auto claimed = claimed_size(stream, header);
   if (claimed > size) {
     return "truncated: " + support::with_thousands(static_cast<std::int64_t>(size)) + " bytes, its headers claim " +
-           (claimed >> 63 != 0 ? "more than any file has" : support::with_thousands(static_cast<std::int64_t>(claimed)));
+           (claimed >> 63 != 0 ? "more than any file has"
+                               : support::with_thousands(static_cast<std::int64_t>(claimed)));
   }
   return "";
 }

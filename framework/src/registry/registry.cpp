@@ -69,7 +69,8 @@ const VariantSpec* Registry::find(std::string_view name) {
   } catch (const Refused& refusal) {
     throw PluginError(file + ": " + refusal.what());
   }
-  throw PluginError(file + ": no longer provides '" + std::string(name) + "': it changed since it was tried; run again");
+  throw PluginError(file + ": no longer provides '" + std::string(name) +
+                    "': it changed since it was tried; run again");
 }
 
 std::vector<const VariantSpec*> Registry::all() {
