@@ -52,6 +52,8 @@ constexpr std::pair<std::string_view, std::string_view> kAliases[] = {
     {"attn", "attention"},
     {"self_attn", "attention"},
     {"type", "name"},
+    {"variant", "name"},
+    {"kind", "name"},
     {"n_vocab", "vocab_size"},
     {"attention_dropout", "dropout"},
     {"attn_pdrop", "dropout"},
@@ -77,7 +79,9 @@ constexpr std::pair<std::string_view, std::string_view> kAliases[] = {
     {"attention_mask", "key_mask"},
 };
 
-bool holds(std::span<const std::string> known, std::string_view key) { return std::ranges::find(known, key) != known.end(); }
+bool holds(std::span<const std::string> known, std::string_view key) {
+  return std::ranges::find(known, key) != known.end();
+}
 
 /// Where a key of the framework stands, other than here.
 std::string places_of(const std::string& key, const std::string& here) {

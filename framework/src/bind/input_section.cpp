@@ -16,7 +16,7 @@ using spec::Node;
 
 /// Which of the keys that give the tensor are there: exactly one must be.
 const spec::Entry* source_of(Reader& reader, const Node& node, const std::string& path,
-                             const std::vector<std::string>& sources) {
+                             const std::vector<std::string>& sources, bool whole) {
   const spec::Entry* given = nullptr;
   for (const auto& entry : node.entries) {
     if (std::ranges::find(sources, entry.key) == sources.end()) continue;
@@ -25,15 +25,16 @@ const spec::Entry* source_of(Reader& reader, const Node& node, const std::string
     }
     given = &entry;
   }
-  if (given == nullptr) reader.report(node.mark, path, "expected one of " + support::join(sources, ", "));
+  // Beside an unknown key, which is probably the source misspelt, nothing more can be said
+  if (given == nullptr && whole) reader.report(node.mark, path, "expected one of " + support::join(sources, ", "));
   return given;
 }
 
 TensorSource read_source(Reader& reader, const Node& node, const std::string& path, const Table& table,
                          const std::vector<std::string>& sources, Node& resolved) {
   TensorSource source{.mark = node.mark};
-  const auto rows = read_rows(reader, rows_of(table), node, path, resolved).values;
-  const auto* entry = source_of(reader, node, path, sources);
+  const bool whole = read_rows(reader, rows_of(table), node, path, resolved).whole;
+  const auto* entry = source_of(reader, node, path, sources, whole);
   const Node* tensor = node.find("tensor");
   if (tensor != nullptr && (entry == nullptr || entry->key != "file")) {
     reader.report(tensor->mark, below(path, "tensor"), "has a meaning only beside 'file'");
@@ -48,7 +49,9 @@ TensorSource read_source(Reader& reader, const Node& node, const std::string& pa
   } else if (entry->key == "random") {
     if (!expect_map(reader, entry->value, inner, "a map with shape and seed")) return source;
     Node section = map_node(entry->value.mark);
+    const auto problems = reader.problems.size();
     const auto keys = read_section<RandomKeys>(reader, random_table(), entry->value, inner, section);
+    if (reader.problems.size() != problems) return source;
     source.from = TensorSource::From::random;
     source.shape = keys.shape;
     source.seed = keys.seed;
@@ -81,8 +84,9 @@ void check_shape(Reader& reader, const TensorSource& source, const std::string& 
   if (!fits) {
     reader.report(source.mark, path, "got shape " + shape_text(source.shape) + ", expected " + expected);
   } else if (longest > 0 && source.shape[1] > longest) {
-    reader.report(source.mark, path, "got " + std::to_string(source.shape[1]) + " tokens, but model.context_length is " +
-                                         std::to_string(longest));
+    reader.report(
+        source.mark, path,
+        "got " + std::to_string(source.shape[1]) + " tokens, but model.context_length is " + std::to_string(longest));
   }
 }
 
@@ -93,7 +97,8 @@ void check_tokens(Reader& reader, const Node& tokens, std::int64_t vocab_size, c
     if (item.type == Node::Type::list) {
       check_tokens(reader, item, vocab_size, place);
     } else if (const auto id = spec::as_integer(item); id.value && (*id.value < 0 || *id.value >= vocab_size)) {
-      reader.report(item.mark, place, "got token id " + item.text + ", expected 0 to " + std::to_string(vocab_size - 1));
+      reader.report(item.mark, place,
+                    "got token id " + item.text + ", expected 0 to " + std::to_string(vocab_size - 1));
     }
   }
 }
@@ -120,12 +125,15 @@ TensorSource read_mask_source(Reader& reader, const Node& node, const std::strin
   if (nested->shape.size() != rank || (known && nested->shape != expected)) {
     reader.report(given->mark, place,
                   "got shape " + shape_text(nested->shape) + ", expected " +
-                      (known ? shape_text(expected) : rank == 1 ? "(batch)" : "(batch, seq)"));
+                      (known       ? shape_text(expected)
+                       : rank == 1 ? "(batch)"
+                                   : "(batch, seq)"));
   }
   for (const auto length : nested->values) {
     if (lengths != nullptr && (length < 0 || (known && length > static_cast<double>(of.shape[1])))) {
-      reader.report(given->mark, place, "got a length of " + support::number_text(length) + ", expected 0 to " +
-                                            (known ? std::to_string(of.shape[1]) : "the length of the input"));
+      reader.report(given->mark, place,
+                    "got a length of " + support::number_text(length) + ", expected 0 to " +
+                        (known ? std::to_string(of.shape[1]) : "the length of the input"));
     }
   }
   mask.from = TensorSource::From::values;
@@ -164,7 +172,7 @@ void check_device(Reader& reader, const std::string& device, const Node& node) {
   if (indexed || std::ranges::find(known, device) != known.end()) return;
   reader.report(node.mark, "run.device",
                 "got '" + support::printable(device) + "', expected auto, cpu, cuda, cuda:N or mps",
-                support::nearest(device, known).value_or(""));
+                device == "gpu" ? "cuda" : support::nearest(device, known).value_or(""));
 }
 
 }  // namespace
@@ -178,10 +186,10 @@ RunPlan read_run(Reader& reader, const Node* node, Node& resolved) {
   auto kernels = kernel_names();
   kernels.insert(kernels.begin(), "auto");
   if (std::ranges::find(kernels, keys.kernel) == kernels.end()) {
-    reader.report(section.find("kernel")->mark, "run.kernel",
-                  "no kernel is called '" + support::printable(keys.kernel) + "' (known: " +
-                      support::join(kernels, ", ") + ")",
-                  support::nearest(keys.kernel, kernels).value_or(""));
+    reader.report(
+        section.find("kernel")->mark, "run.kernel",
+        "no kernel is called '" + support::printable(keys.kernel) + "' (known: " + support::join(kernels, ", ") + ")",
+        support::nearest(keys.kernel, kernels).value_or(""));
   }
   return {keys.device, keys.dtype, keys.kernel, keys.seed, keys.threads};
 }

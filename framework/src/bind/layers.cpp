@@ -98,7 +98,7 @@ std::vector<std::string> expand(Reader& reader, const Node& item, const std::str
     const Node* pattern = item.find("pattern");
     if (keys.use) names.emplace_back(*keys.use, item.find("use"));
     for (std::size_t i = 0; i < keys.pattern.size(); ++i) names.emplace_back(keys.pattern[i], &pattern->items[i]);
-    if (keys.use.has_value() == !keys.pattern.empty()) {
+    if ((item.find("use") != nullptr) == (pattern != nullptr)) {
       reader.report(item.mark, path, "expected one of 'use' and 'pattern'");
     }
   }
@@ -128,7 +128,8 @@ std::vector<std::string> expand(Reader& reader, const Node& item, const std::str
 std::vector<std::string> read_stack(Reader& reader, const Node& model, Blocks& blocks, Node& resolved) {
   const Node* node = model.find("layers");
   if (node == nullptr) {
-    if (blocks.size() > 1) reader.report(model.mark, "model.layers", "missing: there is more than one block to choose from");
+    if (blocks.size() > 1)
+      reader.report(model.mark, "model.layers", "missing: there is more than one block to choose from");
     if (blocks.size() != 1) return {};
     blocks.begin()->second.used = true;
     Node list{.type = Node::Type::list, .mark = default_mark()};
@@ -137,14 +138,15 @@ std::vector<std::string> read_stack(Reader& reader, const Node& model, Blocks& b
     return {blocks.begin()->first};
   }
   if (node->type != Node::Type::list || node->items.empty()) {
-    reader.report(node->mark, "model.layers", "got " + node->what() + ", expected a list of layers");
+    const auto got = node->type == Node::Type::list ? "an empty list" : node->what();
+    reader.report(node->mark, "model.layers", "got " + got + ", expected a list of layers");
     return {};
   }
   std::vector<std::string> stack;
   Node list{.type = Node::Type::list, .mark = node->mark};
   for (std::size_t i = 0; i < node->items.size(); ++i) {
-    const auto names = expand(reader, node->items[i], below("model.layers", std::to_string(i)), blocks,
-                              list.items.emplace_back());
+    const auto names =
+        expand(reader, node->items[i], below("model.layers", std::to_string(i)), blocks, list.items.emplace_back());
     stack.insert(stack.end(), names.begin(), names.end());
   }
   if (static_cast<std::int64_t>(stack.size()) > kMostLayers) {
@@ -186,8 +188,8 @@ void check_kernel(Reader& reader, const Block& block, const Claims& claims) {
 }
 
 /// Fills in a block's place in the stack and asks its variants whether they fit there.
-BlockPlan placed(Reader& reader, const std::string& name, const Block& block, const Dims& model_dims, std::int64_t width,
-                 const Node& model) {
+BlockPlan placed(Reader& reader, const std::string& name, const Block& block, const Dims& model_dims,
+                 std::int64_t width, const Node& model) {
   const auto& keys = block.keys;
   BlockPlan plan{.name = name,
                  .dims = dims_for(block, model_dims, width),
@@ -212,8 +214,8 @@ BlockPlan placed(Reader& reader, const std::string& name, const Block& block, co
   check(keys.norm, "norm", after);
   if (plan.order != Order::plain && plan.d_out != width) {
     reader.report(mark_of(*block.node, "attention"), below(block.path, "attention"),
-                  "hands on width " + std::to_string(plan.d_out) + ", but a residual needs d_model = " +
-                      std::to_string(width) + "; order: plain has no residual");
+                  "hands on width " + std::to_string(plan.d_out) +
+                      ", but a residual needs d_model = " + std::to_string(width) + "; order: plain has no residual");
   }
   return plan;
 }
@@ -263,7 +265,9 @@ void check_component(Reader& reader, const Component& component, const Dims& dim
     } else if (const Node* size = model.find(name)) {
       reader.report(size->mark, below("model", name), message);
     } else {
-      reader.report(node.mark, path, message);
+      const auto known = model_table().keys();
+      const bool of_the_model = std::ranges::find(known, name) != known.end();  // and not given: it is missing
+      reader.report(node.mark, of_the_model ? below("model", name) : path, message);
     }
   }
 }

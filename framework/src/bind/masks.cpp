@@ -32,7 +32,9 @@ std::optional<Named> named(Reader& reader, const Node& node, const std::string& 
     const auto& entry = node.entries.front();
     return Named{entry.key, entry.key_mark, &entry.value};
   }
-  reader.report(node.mark, path, "got " + node.what() + ", expected " + expected);
+  auto message = "got " + node.what() + ", expected " + expected;
+  if (node.entries.size() > 1) message = "got several names in one map, expected " + expected;
+  reader.report(node.mark, path, message);
   return {};
 }
 
@@ -48,9 +50,11 @@ std::optional<ParamMap> parameters(Reader& reader, const std::vector<ParamSpec>&
     return ParamMap{{rows.front().name, std::move(read->value)}};
   }
   const Node empty = map_node(named_node.mark);
-  if (rest != nullptr && !spec::is_null(*rest) && !expect_map(reader, *rest, inner, "a map of its parameters")) return {};
+  if (rest != nullptr && !spec::is_null(*rest) && !expect_map(reader, *rest, inner, "a map of its parameters"))
+    return {};
   const bool given = rest != nullptr && rest->type == Node::Type::map;
-  auto read = read_rows(reader, {rows, {}, "parameter of '" + named_node.name + "'"}, given ? *rest : empty, inner, resolved);
+  auto read =
+      read_rows(reader, {rows, {}, "parameter of '" + named_node.name + "'"}, given ? *rest : empty, inner, resolved);
   if (!read.whole) return {};
   return std::move(read.values);
 }
@@ -76,17 +80,18 @@ const Kind* kind_called(Reader& reader, const std::vector<Kind>& kinds, const Na
   if (found != kinds.end()) return &*found;
   auto known = names_of(kinds);
   known.insert(known.end(), also.begin(), also.end());
-  reader.report(wanted.mark, path,
-                "no " + what + " is called '" + support::printable(wanted.name) + "' (known: " +
-                    support::join(known, ", ") + ")",
-                support::nearest(wanted.name, known).value_or(""));
+  reader.report(
+      wanted.mark, path,
+      "no " + what + " is called '" + support::printable(wanted.name) + "' (known: " + support::join(known, ", ") + ")",
+      support::nearest(wanted.name, known).value_or(""));
   return nullptr;
 }
 
 }  // namespace
 
 std::optional<Mask> read_mask(Reader& reader, const Node& node, const std::string& path) {
-  const auto name = named(reader, node, path, "the name of a mask, or a map of one name to its parameters");
+  const auto name = named(reader, node, path,
+                          "the name of a mask, or a map of one name to its parameters; {all: [...]} combines masks");
   if (!name) return {};
   const auto inner = below(path, name->name);
   if (name->name == "all" || name->name == "any") {

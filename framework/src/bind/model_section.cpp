@@ -32,8 +32,9 @@ std::optional<EmbeddingPlan> read_embedding(Reader& reader, const Node& model, c
   if (keys.position && node->find("position") != nullptr) {
     const auto& mark = node->find("position")->mark;
     if (!keys.position.variant->claims(dims, keys.position.values).embed) {
-      reader.report(mark, below(path, "position"),
-                    "'" + keys.position.variant->name + "' adds nothing to an embedding; it belongs under an attention");
+      reader.report(
+          mark, below(path, "position"),
+          "'" + keys.position.variant->name + "' adds nothing to an embedding; it belongs under an attention");
     }
     check_component(reader, keys.position, dims, *node->find("position"), below(path, "position"), model);
   }
@@ -47,13 +48,18 @@ std::optional<HeadPlan> read_head(Reader& reader, const Node& model, const Model
   if (node == nullptr || spec::is_null(*node)) return {};
   if (!expect_map(reader, *node, path, "a map, such as {tied: true}")) return {};
   Node section = map_node(node->mark);
+  const auto problems = reader.problems.size();
   const auto keys = read_section<HeadKeys>(reader, head_table(), *node, path, section);
   HeadPlan head{.tied = keys.tied, .bias = keys.bias, .d_out = keys.d_out.value_or(0)};
   const bool embedded = model.find("embedding") != nullptr;
-  if (!embedded && keys.tied) {
+  const bool sound = reader.problems.size() == problems;  // of a section with a fault, what is missing is a guess
+  if (!sound) {
+    return head;
+  } else if (!embedded && keys.tied) {
     reader.report(node->mark, below(path, "tied"), "got true, but the model has no embedding to share a matrix with");
   } else if (!embedded && !keys.d_out) {
-    reader.report(node->mark, below(path, "d_out"), "missing: without an embedding there is no vocab_size to take it from");
+    reader.report(node->mark, below(path, "d_out"),
+                  "missing: without an embedding there is no vocab_size to take it from");
   } else if (plan.embedding && keys.tied && keys.d_out && *keys.d_out != plan.embedding->vocab_size) {
     reader.report(node->find("d_out")->mark, below(path, "d_out"),
                   "got " + std::to_string(*keys.d_out) + ", but a tied head has the width of the embedding, " +

@@ -28,8 +28,20 @@ void check_kernel(Reader& reader, const Node& root, const Plan& plan) {
   }
 }
 
-/// As a reader meets them in the file.
+/// Whether the key that `missing` misses is there, misspelt.
+bool is_misspelt(const Problem& missing, const std::vector<Problem>& problems) {
+  if (!missing.message.starts_with("missing")) return false;
+  return std::ranges::any_of(problems, [&](const Problem& other) {
+    const auto dot = other.path.rfind('.');
+    const auto parent = dot == std::string::npos ? "" : other.path.substr(0, dot);
+    return !other.suggestion.empty() && below(parent, other.suggestion) == missing.path;
+  });
+}
+
+/// As a reader meets them in the file, and one problem for a misspelt key.
 std::vector<Problem> in_order(std::vector<Problem> problems) {
+  const auto all = problems;
+  std::erase_if(problems, [&](const Problem& problem) { return is_misspelt(problem, all); });
   std::ranges::stable_sort(problems, {}, [](const Problem& p) { return std::tuple(p.file, p.line, p.column); });
   return problems;
 }

@@ -50,8 +50,7 @@ Rows rows_of(const Table& table) {
   return {table.rows, others, table.name.empty() ? "key" : "key of " + std::string(table.name)};
 }
 
-RowValues read_rows(Reader& reader, const Rows& rows, const Node& map, const std::string& path,
-                                  Node& resolved) {
+RowValues read_rows(Reader& reader, const Rows& rows, const Node& map, const std::string& path, Node& resolved) {
   RowValues read;
   for (const auto& entry : map.entries) {
     const bool other = std::ranges::find(rows.others, entry.key) != rows.others.end();
@@ -77,6 +76,11 @@ RowValues read_rows(Reader& reader, const Rows& rows, const Node& map, const std
   return read;
 }
 
+std::string with_article(Kind kind) {
+  const auto name = to_string(kind);
+  return (name.starts_with('a') ? "an " : "a ") + std::string(name);
+}
+
 bool expect_map(Reader& reader, const Node& node, const std::string& path, const std::string& expected) {
   if (node.type == Node::Type::map) return true;
   reader.report(node.mark, path, "got " + node.what() + ", expected " + expected);
@@ -87,10 +91,10 @@ const VariantSpec* find_variant(Reader& reader, Kind kind, const Node& name, con
   const std::string shown = support::printable(name.text);
   const auto* variant = reader.registry.find(name.text);
   if (variant != nullptr && variant->kind == kind) return variant;
-  const std::string wanted(to_string(kind));
-  std::string message = "no " + wanted + " is called '" + shown + "'; " + reader.registry.what_is_known(kind);
+  std::string message =
+      "no " + std::string(to_string(kind)) + " is called '" + shown + "'; " + reader.registry.what_is_known(kind);
   if (variant != nullptr) {
-    message = "'" + shown + "' is a " + std::string(to_string(variant->kind)) + ", expected a " + wanted + "; " +
+    message = "'" + shown + "' is " + with_article(variant->kind) + ", expected " + with_article(kind) + "; " +
               reader.registry.what_is_known(kind);
   }
   reader.report(name.mark, path, message, support::nearest(name.text, reader.registry.names(kind)).value_or(""));

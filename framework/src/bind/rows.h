@@ -25,7 +25,7 @@ struct RowValues {
 };
 
 RowValues read_rows(Reader& reader, const Rows& rows, const spec::Node& map, const std::string& path,
-                                  spec::Node& resolved);
+                    spec::Node& resolved);
 
 /// A section of the framework: its rows as a struct, with the default of each row that has a fault.
 template <class Keys>
@@ -33,6 +33,9 @@ Keys read_section(Reader& reader, const Table& table, const spec::Node& map, con
                   spec::Node& resolved) {
   return params_from<Keys>(read_rows(reader, rows_of(table), map, path, resolved).values);
 }
+
+/// "an attention", "a norm"
+std::string with_article(Kind kind);
 
 /// False, and reported, unless `node` is a map.
 bool expect_map(Reader& reader, const spec::Node& node, const std::string& path, const std::string& expected);

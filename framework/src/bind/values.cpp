@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "bind/hints.h"
 #include "bind/rows.h"
 #include "spec/emit.h"
 #include "spec/scalars.h"
@@ -15,15 +16,22 @@ using spec::Node;
 
 std::string noun(const ParamSpec& row) {
   switch (row.type) {
-    case ParamType::boolean: return "true or false";
-    case ParamType::integer: return "an integer";
-    case ParamType::number: return "a number";
-    case ParamType::text: return "a text";
-    case ParamType::mask: return "a mask";
-    case ParamType::modifiers: return "a list of score modifiers";
-    case ParamType::component: break;
+    case ParamType::boolean:
+      return "true or false";
+    case ParamType::integer:
+      return "an integer";
+    case ParamType::number:
+      return "a number";
+    case ParamType::text:
+      return "a text";
+    case ParamType::mask:
+      return "a mask";
+    case ParamType::modifiers:
+      return "a list of score modifiers";
+    case ParamType::component:
+      break;
   }
-  return "the name of a " + std::string(to_string(row.limits.kind)) + ", or a map with its name and parameters";
+  return "the name of " + with_article(row.limits.kind) + ", or a map with its name and parameters";
 }
 
 std::string limits_text(const Limits& limits) {
@@ -77,10 +85,10 @@ std::optional<Value> checked(Reader& reader, const ParamSpec& row, const Node& n
 std::optional<Value> read_text(Reader& reader, const ParamSpec& row, const Node& node, const std::string& path) {
   const auto read = spec::as_text(node);
   const auto choices = choices_of(row.limits);
-  if (!read.value || choices.empty() || std::ranges::find(choices, *read.value) != choices.end()) {
+  if (choices.empty() || (read.value && std::ranges::find(choices, *read.value) != choices.end())) {
     return checked(reader, row, node, path, read);
   }
-  const auto meant = support::nearest(*read.value, choices);
+  const auto meant = support::nearest(node.text, choices);
   reader.report(node.mark, path, "got " + node.what() + ", expected " + one_text(row), meant.value_or(""));
   return {};
 }
@@ -91,10 +99,14 @@ std::optional<Value> read_single(Reader& reader, const ParamSpec& row, const Nod
     return {};
   }
   switch (row.type) {
-    case ParamType::boolean: return checked(reader, row, node, path, spec::as_bool(node));
-    case ParamType::integer: return checked(reader, row, node, path, spec::as_integer(node));
-    case ParamType::number: return checked(reader, row, node, path, spec::as_number(node));
-    default: return read_text(reader, row, node, path);
+    case ParamType::boolean:
+      return checked(reader, row, node, path, spec::as_bool(node));
+    case ParamType::integer:
+      return checked(reader, row, node, path, spec::as_integer(node));
+    case ParamType::number:
+      return checked(reader, row, node, path, spec::as_number(node));
+    default:
+      return read_text(reader, row, node, path);
   }
 }
 
@@ -103,9 +115,11 @@ std::optional<ReadValue> read_list(Reader& reader, const ParamSpec& row, const N
     refuse(reader, row, node, path, node.what());
     return {};
   }
+  ParamSpec element = row;
+  element.is_list = element.is_optional = false;
   std::vector<Value> values;
   for (std::size_t i = 0; i < node.items.size(); ++i) {
-    if (auto value = read_single(reader, row, node.items[i], below(path, std::to_string(i)))) {
+    if (auto value = read_single(reader, element, node.items[i], below(path, std::to_string(i)))) {
       values.push_back(std::move(*value));
     }
   }
@@ -115,6 +129,26 @@ std::optional<ReadValue> read_list(Reader& reader, const ParamSpec& row, const N
 
 bool absent_allowed(const ParamSpec& row) {
   return row.is_optional || row.type == ParamType::component || row.type == ParamType::mask;
+}
+
+/// The `name` of a component's map; null and reported where it is missing or no text.
+const Node* find_name(Reader& reader, Kind kind, const Node& map, const std::string& path) {
+  const Node* name = map.find("name");
+  if (name != nullptr && spec::as_text(*name).value) return name;
+  const auto expected = "expected the name of " + with_article(kind) + "; " + reader.registry.what_is_known(kind);
+  if (name != nullptr) {
+    reader.report(name->mark, below(path, "name"), "got " + name->what() + ", " + expected);
+    return nullptr;
+  }
+  for (const auto& entry : map.entries) {
+    const std::vector<std::string> known{"name"};
+    const auto place = below(path, support::printable(entry.key));
+    if (hint_for(entry.key, known, path).suggestion.empty()) continue;
+    reader.report(entry.key_mark, place, "no 'name' stands beside it, " + expected, "name");
+    return nullptr;
+  }
+  reader.report(map.mark, path, "no 'name', " + expected);
+  return nullptr;
 }
 
 /// Wraps what a reader without a resolved form returned.
@@ -140,10 +174,14 @@ std::optional<ReadValue> read_value(Reader& reader, const ParamSpec& row, const 
   if (absent_allowed(row) && spec::is_null(node)) return ReadValue{row.is_optional ? Value{} : row.default_value, node};
   if (row.is_list) return read_list(reader, row, node, path);
   switch (row.type) {
-    case ParamType::component: return read_component(reader, row.limits.kind, node, path);
-    case ParamType::mask: return with_node(read_mask(reader, node, path), node);
-    case ParamType::modifiers: return with_node(read_modifiers(reader, node, path), node);
-    default: break;
+    case ParamType::component:
+      return read_component(reader, row.limits.kind, node, path);
+    case ParamType::mask:
+      return with_node(read_mask(reader, node, path), node);
+    case ParamType::modifiers:
+      return with_node(read_modifiers(reader, node, path), node);
+    default:
+      break;
   }
   auto value = read_single(reader, row, node, path);
   if (!value) return {};
@@ -151,18 +189,13 @@ std::optional<ReadValue> read_value(Reader& reader, const ParamSpec& row, const 
 }
 
 std::optional<ReadValue> read_component(Reader& reader, Kind kind, const Node& node, const std::string& path) {
-  const bool bare = node.type == Node::Type::scalar && !spec::is_null(node);
-  const Node* name = bare ? &node : node.find("name");
+  const bool bare = spec::as_text(node).value.has_value();
   if (!bare && node.type != Node::Type::map) {
     refuse(reader, {.type = ParamType::component, .limits = component_of(kind)}, node, path, node.what());
     return {};
   }
-  if (name == nullptr || name->type != Node::Type::scalar) {
-    reader.report(name == nullptr ? node.mark : name->mark, name == nullptr ? path : below(path, "name"),
-                  (name == nullptr ? "no 'name'" : "got " + name->what()) + std::string(", expected the name of a ") +
-                      std::string(to_string(kind)) + "; " + reader.registry.what_is_known(kind));
-    return {};
-  }
+  const Node* name = bare ? &node : find_name(reader, kind, node, path);
+  if (name == nullptr) return {};
   const auto* variant = find_variant(reader, kind, *name, bare ? path : below(path, "name"));
   if (variant == nullptr) return {};
   Node resolved = map_node(node.mark);

@@ -15,8 +15,7 @@ struct Wording {
 };
 
 constexpr auto kComma = "expected a ',' or a closing bracket; quotes and brackets within text need quotes around it";
-constexpr auto kColon =
-    "a ':' cannot stand here; check the indentation, the space after ':' in the line above, or put text in quotes";
+constexpr auto kColon = "a ':' cannot stand here; check the indentation, or put the text in quotes";
 constexpr auto kTag = "tags such as !!str are not part of the config language; leave it out, and put text in quotes";
 
 namespace theirs = YAML::ErrorMsg;
@@ -65,6 +64,22 @@ std::string in_our_words(const std::string& message, const Source& source, std::
   return message;
 }
 
+/// A line without ': ' makes yaml-cpp stumble over the ':' of the next one. The line's first byte and what it lacks.
+std::optional<std::pair<std::size_t, std::string>> fault_in_line_above(const Source& source, std::size_t at) {
+  const auto text = source.text().substr(0, at);
+  const auto end = text.find_last_not_of(" \t\r\n", text.rfind('\n'));
+  if (text.rfind('\n') == npos || end == npos) return std::nullopt;
+  const auto newline = text.rfind('\n', end);
+  const auto start = text.find_first_not_of(" \t", newline == npos ? 0 : newline + 1);
+  const auto line = text.substr(start, end + 1 - start);
+  if (line.find(": ") != npos || line.back() == ':' || line.find_first_of("[]{}\"'#|>") != npos || line[0] == '-') {
+    return std::nullopt;
+  }
+  const auto shown = "'" + support::printable(line, 40) + "'";
+  if (line.find(':') != npos) return std::pair(start + line.find(':'), "a space must follow the ':' in " + shown);
+  return std::pair(start, "expected ':' and a value after " + shown);
+}
+
 }  // namespace
 
 std::pair<std::size_t, std::string> explain(const YAML::Exception& error, const Source& source,
@@ -73,6 +88,9 @@ std::pair<std::size_t, std::string> explain(const YAML::Exception& error, const 
   if (error.msg == theirs::EOF_IN_SCALAR) {
     const auto quote = source.unclosed_quote(builder.reached());
     return {quote == npos ? at : quote, "the quote that begins here is not closed"};
+  }
+  if (error.msg == theirs::MAP_VALUE) {
+    if (auto above = fault_in_line_above(source, at)) return *std::move(above);
   }
   return {at, in_our_words(error.msg, source, at)};
 }

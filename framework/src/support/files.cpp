@@ -84,7 +84,7 @@ std::string read_file(const fs::path& path, std::size_t largest) {
   // O_NONBLOCK: opening a pipe that nobody writes to would wait for ever
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (file.number < 0) cannot_read(path, reason(errno));
-  struct stat info {};
+  struct stat info{};
   if (::fstat(file.number, &info) != 0) cannot_read(path, reason(errno));
   if (S_ISDIR(info.st_mode)) cannot_read(path, reason(EISDIR));
   if (!S_ISREG(info.st_mode)) cannot_read(path, "is not a regular file");
@@ -119,7 +119,7 @@ AtomicFile::AtomicFile(fs::path path) : path_(target_of(path)) {
     descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   } while (descriptor_ < 0 && errno == EEXIST);
   if (descriptor_ < 0) cannot_write(path_, reason(errno));
-  struct stat old {};
+  struct stat old{};
   if (::stat(path_.c_str(), &old) == 0) ::fchmod(descriptor_, old.st_mode & 07777U);
 }
 

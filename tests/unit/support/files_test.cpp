@@ -78,7 +78,9 @@ TEST_F(Files, ReplacesAFileAsAWhole) {
 
 TEST_F(Files, LeavesNothingBehindWithoutACommit) {
   write_file(path_, "old");
-  { AtomicFile(path_).write("half of it"); }
+  {
+    AtomicFile(path_).write("half of it");
+  }
   EXPECT_EQ(read_file(path_, 100), "old");
   EXPECT_EQ(entries(), 1U);
 }
