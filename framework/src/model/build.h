@@ -14,11 +14,15 @@
 
 namespace headwright::model {
 
+/// Parameters of a module; tied weights once.
+std::int64_t count_parameters(const torch::nn::Module& module);
+
 /// Sizes of a model, found without allocating it.
 struct Footprint {
   std::int64_t parameters = 0;  // tied weights once
   std::int64_t bytes = 0;       // parameters and buffers, in the plan's dtype
   std::vector<std::pair<std::string, std::int64_t>> modules;  // path -> its own parameters, in the order of the tree
+  std::vector<std::pair<std::string, KernelChoice>> kernels;   // of every attention, by module path
 };
 
 /// Throws ResourceError where the sizes overflow.
@@ -30,6 +34,9 @@ std::int64_t estimate_bytes(const bind::ModelPlan& plan, at::ScalarType dtype);
 /// Seeds, draws every parameter in float32 on the CPU in the order of construction, casts, moves, and sets eval().
 /// Throws ResourceError before anything is allocated where it cannot fit.
 std::shared_ptr<Model> build(const bind::Plan& plan);
+
+/// The kernel of every attention, by module path.
+std::vector<std::pair<std::string, KernelChoice>> kernels_of(const Model& model);
 
 /// "auto" = the first usable of cuda, mps, cpu. Throws ResourceError naming the usable devices.
 at::Device device_from(const std::string& name);

@@ -32,6 +32,14 @@ std::int64_t bytes_of(const at::Tensor& tensor, at::ScalarType dtype) {
   return times(tensor.numel(), static_cast<std::int64_t>(size));
 }
 
+/// A tied weight stands twice in parameters(): what counts is the tensor.
+std::vector<at::Tensor> distinct_parameters(const torch::nn::Module& module) {
+  std::unordered_set<const void*> seen;
+  auto parameters = module.parameters();
+  std::erase_if(parameters, [&](const at::Tensor& p) { return !seen.insert(p.unsafeGetTensorImpl()).second; });
+  return parameters;
+}
+
 /// Builds without memory. Sizes that no tensor can have are the config's fault, not the library's.
 template <class Make>
 auto without_memory(Make&& make) {
@@ -45,9 +53,7 @@ auto without_memory(Make&& make) {
 
 Weight weigh(const torch::nn::Module& module, at::ScalarType dtype) {
   Weight weight;
-  std::unordered_set<const void*> seen;
-  for (const auto& parameter : module.parameters()) {
-    if (!seen.insert(parameter.unsafeGetTensorImpl()).second) continue;
+  for (const auto& parameter : distinct_parameters(module)) {
     weight.parameters = plus(weight.parameters, parameter.numel());
     weight.bytes = plus(weight.bytes, bytes_of(parameter, dtype));
   }
@@ -74,6 +80,17 @@ std::pair<bind::ModelPlan, std::vector<std::int64_t>> distinct_blocks(const bind
 
 }  // namespace
 
+std::int64_t count_parameters(const torch::nn::Module& module) { return weigh(module, at::kFloat).parameters; }
+
+std::vector<std::pair<std::string, KernelChoice>> kernels_of(const Model& model) {
+  std::vector<std::pair<std::string, KernelChoice>> kernels;
+  for (std::size_t i = 0; i < model.blocks.size(); ++i) {
+    if (!model.blocks[i]->attention) continue;
+    kernels.emplace_back("blocks." + std::to_string(i) + ".attention", model.blocks[i]->attention->kernel());
+  }
+  return kernels;
+}
+
 std::int64_t estimate_bytes(const bind::ModelPlan& plan, at::ScalarType dtype) {
   const auto [small, counts] = distinct_blocks(plan);
   const auto model = without_memory([&, &small = small] { return std::make_shared<Model>(small); });
@@ -87,7 +104,7 @@ std::int64_t estimate_bytes(const bind::ModelPlan& plan, at::ScalarType dtype) {
 Footprint measure(const bind::Plan& plan) {
   const auto model = without_memory([&] { return std::make_shared<Model>(plan.model); });
   const auto weight = weigh(*model, dtype_from(plan.run.dtype));
-  Footprint footprint{.parameters = weight.parameters, .bytes = weight.bytes};
+  Footprint footprint{.parameters = weight.parameters, .bytes = weight.bytes, .kernels = kernels_of(*model)};
   std::unordered_set<const void*> seen;
   for (const auto& module : model->named_modules()) {
     std::int64_t own = 0;

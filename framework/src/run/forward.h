@@ -24,7 +24,4 @@ struct Forward {
 /// In eval mode, without gradients.
 Forward forward(model::Model& model, const Inputs& inputs);
 
-/// The kernel of every attention of the model, by module path.
-std::vector<std::pair<std::string, KernelChoice>> kernels_of(model::Model& model);
-
 }  // namespace headwright::run

@@ -1,0 +1,195 @@
+#include "bind/schema.h"
+
+#include <cmath>
+
+#include "bind/tables.h"
+#include "headwright/attend.h"
+#include "headwright/mask_kinds.h"
+
+namespace headwright::bind {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json reference(const std::string& name) { return {{"$ref", "#/definitions/" + name}}; }
+
+/// Whole numbers are written as such, so that an editor shows 1 and not 1.0.
+Json number(double value) {
+  if (value == std::floor(value) && std::abs(value) < 1e15) return static_cast<std::int64_t>(value);
+  return value;
+}
+
+Json single(const ParamSpec& row) {
+  Json type;
+  switch (row.type) {
+    case ParamType::boolean: return {{"type", "boolean"}};
+    case ParamType::integer: type = {{"type", "integer"}}; break;
+    case ParamType::number: type = {{"type", "number"}}; break;
+    case ParamType::text: type = {{"type", "string"}}; break;
+    case ParamType::mask: return {{"anyOf", {reference("mask"), {{"type", "null"}}}}};
+    case ParamType::modifiers: return {{"type", "array"}, {"items", reference("modifier")}};
+    case ParamType::component:
+      return {{"anyOf", {reference(std::string(to_string(row.limits.kind))), {{"type", "null"}}}}};
+  }
+  const auto& limits = row.limits;
+  if (std::isfinite(limits.min)) type[limits.min_excluded ? "exclusiveMinimum" : "minimum"] = number(limits.min);
+  if (std::isfinite(limits.max)) type[limits.max_excluded ? "exclusiveMaximum" : "maximum"] = number(limits.max);
+  for (const auto choice : limits.choices) {
+    if (!choice.empty()) type["enum"].push_back(choice);
+  }
+  return type;
+}
+
+Json default_json(const Value& value) {
+  struct ToJson {
+    Json operator()(bool flag) const { return flag; }
+    Json operator()(std::int64_t integer) const { return integer; }
+    Json operator()(double real) const { return number(real); }
+    Json operator()(const std::string& text) const { return text; }
+    Json operator()(const std::vector<Value>& list) const {
+      auto array = Json::array();
+      for (const auto& element : list) array.push_back(default_json(element));
+      return array;
+    }
+    Json operator()(const std::vector<ScoreModifier>&) const { return Json::array(); }
+    Json operator()(const std::monostate&) const { return nullptr; }
+    Json operator()(const Mask&) const { return nullptr; }
+    Json operator()(const Component&) const { return nullptr; }
+  };
+  return std::visit(ToJson{}, value.data);
+}
+
+Json property(const ParamSpec& row) {
+  Json type = single(row);
+  if (row.is_list) type = {{"type", "array"}, {"items", std::move(type)}};
+  if (row.is_optional) type = {{"anyOf", {std::move(type), {{"type", "null"}}}}};
+  type["description"] = row.doc;
+  if (!row.limits.required) type["default"] = default_json(row.default_value);
+  return type;
+}
+
+Json object(const std::vector<ParamSpec>& rows) {
+  Json schema = {{"type", "object"}, {"additionalProperties", false}, {"properties", Json::object()}};
+  for (const auto& row : rows) {
+    schema["properties"][row.name] = property(row);
+    if (row.limits.required) schema["required"].push_back(row.name);
+  }
+  return schema;
+}
+
+/// A table's object, its structures filled in by name.
+Json object(const Table& table, const std::map<std::string, Json>& structures) {
+  Json schema = object(table.rows);
+  for (const auto& [key, doc, required] : table.structures) {
+    Json part = structures.at(std::string(key));
+    part["description"] = doc;
+    schema["properties"][std::string(key)] = std::move(part);
+    if (required) schema["required"].push_back(key);
+  }
+  return schema;
+}
+
+/// A bare name, or a map of the name and its parameters.
+Json component(registry::Registry& registry, Kind kind) {
+  Json choices = Json::array();
+  choices.push_back({{"type", "string"}, {"enum", registry.names(kind)}});
+  for (const auto* variant : registry.all()) {
+    if (variant->kind != kind) continue;
+    Json schema = object(variant->params);
+    schema["description"] = variant->summary;
+    schema["properties"]["name"] = {{"const", variant->name}};
+    schema["required"].push_back("name");
+    choices.push_back(std::move(schema));
+  }
+  return {{"anyOf", std::move(choices)}};
+}
+
+/// Named kinds with rows: "causal", {window: 128}, {window: {size: 128}}.
+template <class Kinds>
+Json named(const Kinds& kinds) {
+  Json bare = Json::array(), choices = Json::array();
+  const auto one_key = [&](const std::string& name, Json value) {
+    choices.push_back({{"type", "object"},
+                       {"additionalProperties", false},
+                       {"required", {name}},
+                       {"properties", {{name, std::move(value)}}}});
+  };
+  for (const auto& kind : kinds) {
+    bool needs_value = false;
+    for (const auto& row : kind.params) needs_value |= row.limits.required;
+    if (!needs_value) bare.push_back(kind.name);
+    Json value = object(kind.params);
+    value["description"] = kind.doc;
+    if (kind.params.size() == 1) value = {{"anyOf", {std::move(value), property(kind.params.front())}}};
+    if (!needs_value) value = {{"anyOf", {std::move(value), {{"type", "null"}}}}};
+    one_key(kind.name, std::move(value));
+  }
+  if (!bare.empty()) choices.push_back({{"type", "string"}, {"enum", bare}});
+  return choices;
+}
+
+Json mask() {
+  Json choices = named(mask_kinds());
+  const Json list = {{"type", "array"}, {"minItems", 1}, {"items", reference("mask")}};
+  for (const auto& [name, value] : std::initializer_list<std::pair<std::string, Json>>{
+           {"all", list}, {"any", list}, {"not", reference("mask")}}) {
+    choices.push_back({{"type", "object"},
+                       {"additionalProperties", false},
+                       {"required", {name}},
+                       {"properties", {{name, value}}}});
+  }
+  return {{"anyOf", std::move(choices)}};
+}
+
+/// Lists of `element`, nested `depth` times.
+Json nested(const std::string& element, int depth) {
+  Json schema = {{"type", element}};
+  for (int i = 0; i < depth; ++i) schema = {{"type", "array"}, {"items", std::move(schema)}};
+  return schema;
+}
+
+Json optional_section(Json section) { return {{"anyOf", {std::move(section), {{"type", "null"}}}}}; }
+
+Json layers() {
+  Json entry = object(layer_table().rows);
+  entry["oneOf"] = {{{"required", {"use"}}}, {{"required", {"pattern"}}}};
+  return {{"type", "array"}, {"minItems", 1}, {"items", {{"anyOf", {{{"type", "string"}}, std::move(entry)}}}}};
+}
+
+Json model() {
+  const Json blocks = {{"type", "object"}, {"minProperties", 1}, {"additionalProperties", reference("block")}};
+  return object(model_table(), {{"embedding", optional_section(object(embedding_table().rows))},
+                                {"blocks", blocks},
+                                {"layers", layers()},
+                                {"head", optional_section(object(head_table().rows))}});
+}
+
+Json input(const Table& table) {
+  std::map<std::string, Json> structures{{"values", nested("number", 3)},
+                                         {"tokens", nested("integer", 2)},
+                                         {"random", object(random_table().rows)},
+                                         {"lengths", nested("integer", 1)},
+                                         {"key_mask", nested("boolean", 2)},
+                                         {"context", reference("context")}};
+  return object(table, structures);
+}
+
+}  // namespace
+
+Json schema(registry::Registry& registry) {
+  Json root = object(top_table(), {{"model", reference("model")},
+                                   {"run", optional_section(object(run_table().rows))},
+                                   {"input", optional_section(input(input_table()))}});
+  Json schema = {{"$schema", "http://json-schema.org/draft-07/schema#"}, {"title", "headwright config"}};
+  schema.update(root);
+  auto& definitions = schema["definitions"];
+  definitions["model"] = model();
+  definitions["block"] = object(block_table().rows);
+  for (const auto kind : kKinds) definitions[std::string(to_string(kind))] = component(registry, kind);
+  definitions["mask"] = mask();
+  definitions["modifier"] = {{"anyOf", named(modifier_kinds())}};
+  definitions["context"] = input(context_table());
+  return schema;
+}
+
+}  // namespace headwright::bind

@@ -1,0 +1,61 @@
+#include "command.h"
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <iostream>
+
+namespace headwright::runner {
+
+CLI::App& add_command(CLI::App& app, Global& global, const std::string& name, const std::string& summary,
+                      const std::string& examples, std::function<int()> action) {
+  auto* command = app.add_subcommand(name, summary);
+  command->description(summary + "\n\nExamples:\n" + examples);
+  command->callback([&global, action = std::move(action)] { global.action = action; });
+  return *command;
+}
+
+void ConfigOptions::add_to(CLI::App& command) {
+  command.add_option("CONFIG", config, "a YAML config")->required()->type_name("FILE");
+  add_settings_to(command);
+}
+
+void ConfigOptions::add_settings_to(CLI::App& command) {
+  command.add_option("--set", overrides, "change a value of the config, such as model.d_model=64; may be repeated")
+      ->type_name("PATH=VALUE")
+      ->allow_extra_args(false);
+  command.add_option("--device", device, "the same as --set run.device=NAME")->type_name("NAME");
+  command.add_option("--dtype", dtype, "the same as --set run.dtype=NAME")->type_name("NAME");
+}
+
+run::Request ConfigOptions::request(const Global& global) const {
+  run::Request request{.config = config, .overrides = overrides, .plugin_path = global.plugin_path};
+  if (!device.empty()) request.overrides.push_back("run.device=" + device);
+  if (!dtype.empty()) request.overrides.push_back("run.dtype=" + dtype);
+  return request;
+}
+
+void InputOptions::add_to(CLI::App& command) {
+  auto* from_file = command.add_option("--input", file, "take the input from a .npy or .safetensors file")
+                        ->type_name("FILE[:TENSOR]");
+  auto* from_tokens = command.add_option("--tokens", tokens, "token ids, such as 15496,11,314; rows apart by ';'")
+                          ->type_name("IDS")
+                          ->excludes(from_file);
+  command.add_option("--random", random, "a seeded random input, such as 2,6,768 for (batch, seq, width)")
+      ->type_name("SHAPE")
+      ->excludes(from_file)
+      ->excludes(from_tokens);
+}
+
+std::optional<run::InputChoice> InputOptions::choice() const {
+  using Key = run::InputChoice::Key;
+  if (!file.empty()) return run::InputChoice{Key::file, file};
+  if (!tokens.empty()) return run::InputChoice{Key::tokens, tokens};
+  if (!random.empty()) return run::InputChoice{Key::random, random};
+  return {};
+}
+
+void print_json(const Json& object) {
+  std::cout << object.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+}
+
+}  // namespace headwright::runner

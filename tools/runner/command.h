@@ -1,0 +1,48 @@
+// What the commands share: the global options, the options of a config, and how a command is declared.
+#pragma once
+#include <CLI/App.hpp>
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "run/session.h"
+
+namespace headwright::runner {
+
+using Json = nlohmann::ordered_json;
+
+struct Global {
+  std::vector<std::filesystem::path> plugin_path;
+  std::string log_level = "warn", color = "auto";
+  std::function<int()> action;  // of the command that was named
+};
+
+/// A subcommand whose help begins with its examples. `action` runs after parsing and returns the exit code.
+CLI::App& add_command(CLI::App& app, Global& global, const std::string& name, const std::string& summary,
+                      const std::string& examples, std::function<int()> action);
+
+/// CONFIG, --set, --device, --dtype.
+struct ConfigOptions {
+  std::filesystem::path config;
+  std::vector<std::string> overrides;
+  std::string device, dtype;
+
+  void add_to(CLI::App& command);
+  void add_settings_to(CLI::App& command);  // without CONFIG
+  run::Request request(const Global& global) const;
+};
+
+/// --input, --tokens, --random: at most one.
+struct InputOptions {
+  std::string file, tokens, random;
+
+  void add_to(CLI::App& command);
+  std::optional<run::InputChoice> choice() const;
+};
+
+/// Prints one JSON object and a newline.
+void print_json(const Json& object);
+
+}  // namespace headwright::runner

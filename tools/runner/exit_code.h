@@ -1,0 +1,15 @@
+// Exceptions to exit codes, in one place.
+#pragma once
+#include <functional>
+
+namespace headwright::runner {
+
+inline constexpr int kOk = 0, kFailure = 1, kUsage = 2, kPlugin = 3, kResource = 4, kDiffers = 5;
+
+/// Runs an action; whatever it throws becomes a message on stderr and an exit code.
+int guarded(const std::function<int()>& action);
+
+/// What was printed must have arrived: a full disk behind stdout is a failure.
+int finish(int code);
+
+}  // namespace headwright::runner

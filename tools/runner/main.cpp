@@ -1,0 +1,76 @@
+// runner: the command line of headwright. Data on stdout, messages on stderr.
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <iostream>
+
+#include "commands.h"
+#include "exit_code.h"
+#include "meant.h"
+#include "support/log.h"
+
+namespace headwright::runner {
+namespace {
+
+constexpr auto kAbout = R"(headwright: compose attention variants from YAML, run them, export them
+
+Examples:
+  runner forward configs/lessons/multi_head_attention.yaml   run a config and print the result
+  runner lesson 3.3.1                                        a lesson, step by step
+  runner compare a.yaml b.yaml                               two configs on one input
+  runner export configs/models/tiny_gpt.yaml -o tiny.pt      TorchScript that stock PyTorch loads
+  runner describe softmax                                    the parameters of a variant)";
+
+void add_globals(CLI::App& app, Global& global) {
+  app.add_option("--plugin-path", global.plugin_path, "a plugin library, or a folder of them; may be repeated")
+      ->type_name("DIR")
+      ->allow_extra_args(false);
+  app.add_option("--log-level", global.log_level, "how much is said on stderr")
+      ->check(CLI::IsMember(support::log::level_names()))
+      ->capture_default_str();
+  app.add_option("--color", global.color, "color of messages; NO_COLOR is obeyed")
+      ->check(CLI::IsMember({"auto", "always", "never"}))
+      ->capture_default_str();
+  app.set_version_flag("--version", HEADWRIGHT_VERSION);
+  app.require_subcommand(1);
+}
+
+void add_commands(CLI::App& app, Global& global) {
+  add_forward(app, global);
+  add_export(app, global);
+  add_compare(app, global);
+  add_lesson(app, global);
+  add_show(app, global);
+  add_validate(app, global);
+  add_list(app, global);
+  add_describe(app, global);
+  add_schema(app, global);
+  add_inspect(app, global);
+  add_doctor(app, global);
+  add_probe(app, global);
+}
+
+support::log::Color color_from(const std::string& name) {
+  if (name == "always") return support::log::Color::always;
+  return name == "never" ? support::log::Color::never : support::log::Color::automatic;
+}
+
+int run(int argc, char** argv) {
+  Global global;
+  CLI::App app(kAbout, "runner");
+  add_globals(app, global);
+  add_commands(app, global);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    std::cerr << "runner: " << usage_message(app, {argv + 1, argv + argc}, error) << '\n';
+    return kUsage;
+  }
+  support::log::set_up(global.log_level, color_from(global.color));
+  return finish(guarded(global.action));
+}
+
+}  // namespace
+}  // namespace headwright::runner
+
+int main(int argc, char** argv) { return headwright::runner::run(argc, argv); }

@@ -1,0 +1,25 @@
+// What several commands print alike.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "command.h"
+#include "exporter/exporter.h"
+#include "headwright/variant.h"
+#include "registry/registry.h"
+
+namespace headwright::runner {
+
+Json checks_json(const std::vector<exporter::Check>& checks);
+std::string checks_text(const std::vector<exporter::Check>& checks);
+
+Json claims_json(const Claims& claims);
+std::string claims_text(const Claims& claims, Kind kind);
+
+/// The claims of a variant with its defaults, in a model of ordinary sizes.
+Claims usual_claims(const VariantSpec& variant);
+
+Json refusals_json(const std::vector<registry::Refusal>& refused);
+std::string refusals_text(const std::vector<registry::Refusal>& refused);
+
+}  // namespace headwright::runner
