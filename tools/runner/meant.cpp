@@ -15,6 +15,13 @@ std::vector<std::string> command_names(const CLI::App& app) {
   return names;
 }
 
+const CLI::App* command_called(const CLI::App& app, const std::string& name) {
+  for (const auto* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (command->get_name() == name) return command;
+  }
+  return nullptr;
+}
+
 std::vector<std::string> option_names(const CLI::App& app) {
   std::vector<std::string> names;
   for (const auto* option : app.get_options()) {
@@ -59,10 +66,10 @@ std::string usage_message(const CLI::App& app, const std::vector<std::string>& a
   const auto names = command_names(app);
   const auto word = first_word(app, arguments);
   if (word.empty()) return "no command; 'runner --help' shows examples (known: " + support::join(names, ", ") + ")";
-  if (app.get_subcommand_no_throw(word) == nullptr) {
+  const auto* command = command_called(app, word);
+  if (command == nullptr) {
     return "unknown command '" + support::printable(word) + "'" + hint(word, names);
   }
-  const auto* command = app.get_subcommand_no_throw(word);
   auto message = unknown_option(app, command, arguments);
   if (message.empty()) message = error.what();
   std::ranges::replace(message, '\n', ' ');
