@@ -8,8 +8,7 @@
 namespace headwright::core {
 namespace {
 
-/// (batch, n_heads, q_len, k_len) x (batch, n_kv_heads, k_len, d) with each key head shared by its group of query
-/// heads.
+/// a (batch, n_heads, n, m) by b (batch, n_kv_heads, m, d); each head of b is shared by a group of a's heads.
 at::Tensor grouped_matmul(const at::Tensor& a, const at::Tensor& b) {
   const auto n_heads = a.size(1), n_kv_heads = b.size(1);
   if (n_heads == n_kv_heads) return at::matmul(a, b);
@@ -17,18 +16,9 @@ at::Tensor grouped_matmul(const at::Tensor& a, const at::Tensor& b) {
   return at::matmul(grouped, b.unsqueeze(2)).flatten(1, 2);
 }
 
-constexpr auto kMinusInfinity = -std::numeric_limits<double>::infinity();
-
-/// Rows that see nothing keep their scores: -inf throughout would make a NaN of them, or of their gradient.
-at::Tensor hide(const at::Tensor& scores, const at::Tensor& visible) {
-  const auto sees_something = visible.any(-1, /*keepdim=*/true);
-  return scores.masked_fill(visible.logical_not().logical_and(sees_something), kMinusInfinity);
-}
-
-at::Tensor masked_logsumexp(const at::Tensor& scores, const at::Tensor& visible) {
-  if (!visible.defined()) return scores.logsumexp(-1);
-  const auto sees_nothing = visible.any(-1).logical_not();
-  return hide(scores, visible).logsumexp(-1).masked_fill(sees_nothing, kMinusInfinity);  // (batch, n_heads, q_len)
+/// A row that sees nothing becomes NaN in what follows; whoever calls fills it again, and so does the gradient of this.
+at::Tensor hide(const at::Tensor& scores, const at::Tensor& hidden) {
+  return scores.masked_fill(hidden, -std::numeric_limits<double>::infinity());
 }
 
 class Reference final : public Kernel {
@@ -43,7 +33,10 @@ class Reference final : public Kernel {
     auto weights = masked_softmax(scores, visible);
     if (scoring.dropout > 0) weights = at::dropout(weights, scoring.dropout, true);
     Attended attended{grouped_matmul(weights, wide(v)).to(v.scalar_type()), {}};
-    if (scoring.needs_lse) attended.lse = masked_logsumexp(scores, visible);
+    if (scoring.needs_lse) {
+      const auto seen = visible.defined() ? hide(scores, visible.logical_not()) : scores;
+      attended.lse = seen.logsumexp(-1);  // (batch, n_heads, q_len), -inf where a row sees nothing
+    }
     return attended;
   }
 };
@@ -66,7 +59,8 @@ namespace headwright {
 
 at::Tensor masked_softmax(const at::Tensor& scores, const at::Tensor& visible) {
   if (!visible.defined()) return scores.softmax(-1);
-  return core::hide(scores, visible).softmax(-1).masked_fill(visible.logical_not(), 0);
+  const auto hidden = visible.logical_not();
+  return core::hide(scores, hidden).softmax(-1).masked_fill(hidden, 0);
 }
 
 }  // namespace headwright
