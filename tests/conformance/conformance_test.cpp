@@ -5,7 +5,7 @@
 
 #include "bind/values.h"
 #include "check/check.h"
-#include "helpers/shipped.h"
+#include "helpers/components.h"
 #include "spec/emit.h"
 
 namespace headwright {
@@ -18,7 +18,7 @@ void expect_all_hold(const VariantSpec& variant, const Dims& dims, const ParamMa
 }
 
 /// Equal for uses that the kit could not tell apart.
-std::string signature(const testing::Use& use) {
+std::string signature(const test::Use& use) {
   auto map = bind::map_node(bind::default_mark());
   bind::set(map, "component", bind::to_node(Value{use.component}, bind::default_mark()));
   std::string text = spec::emit(map);
@@ -31,20 +31,19 @@ std::string signature(const testing::Use& use) {
 }
 
 TEST(Conformance, EveryVariantKeepsItsPromisesWithItsDefaults) {
-  const auto plugins = testing::shipped_plugins();
-  ASSERT_TRUE(plugins->refused().empty()) << plugins->refused()[0].file << ": " << plugins->refused()[0].reason;
-  ASSERT_FALSE(plugins->all().empty());
-  for (const auto* variant : plugins->all()) {
+  auto& plugins = test::shipped_plugins();
+  ASSERT_TRUE(plugins.refused().empty()) << plugins.refused()[0].file << ": " << plugins.refused()[0].reason;
+  ASSERT_FALSE(plugins.all().empty());
+  for (const auto* variant : plugins.all()) {
     SCOPED_TRACE(variant->name);
-    expect_all_hold(*variant, testing::kSmallDims, testing::default_values(*variant));
+    expect_all_hold(*variant, test::kSmallDims, test::default_values(*variant));
   }
 }
 
 TEST(Conformance, EveryVariantKeepsItsPromisesInEveryShippedConfig) {
-  const auto plugins = testing::shipped_plugins();
   std::set<std::string> done;
-  for (const auto& config : testing::shipped_configs()) {
-    for (const auto& use : testing::uses_in(config, *plugins)) {
+  for (const auto& config : test::shipped_configs()) {
+    for (const auto& use : test::uses_in(config)) {
       SCOPED_TRACE(use.where);
       if (done.insert(signature(use)).second) expect_all_hold(*use.component.variant, use.dims, use.component.values);
     }
@@ -52,8 +51,7 @@ TEST(Conformance, EveryVariantKeepsItsPromisesInEveryShippedConfig) {
 }
 
 TEST(Conformance, SoftmaxKeepsItsPromisesWithEveryMaskHeadsAndContext) {
-  const auto plugins = testing::shipped_plugins();
-  const auto* softmax = plugins->find("softmax");
+  const auto* softmax = test::shipped_plugins().find("softmax");
   ASSERT_NE(softmax, nullptr);
   const auto set = [&](ParamMap values, const std::string& row, const Value& value) {
     for (auto& [name, old] : values) {
@@ -61,10 +59,10 @@ TEST(Conformance, SoftmaxKeepsItsPromisesWithEveryMaskHeadsAndContext) {
     }
     return values;
   };
-  auto dims = testing::kSmallDims;
+  auto dims = test::kSmallDims;
   dims.n_kv_heads = 1;
   dims.d_context = 6;
-  const auto plain = testing::default_values(*softmax);
+  const auto plain = test::default_values(*softmax);
   for (const auto& mask :
        {Mask(), Mask::causal(), Mask::window(3), Mask::all({Mask::window(2), Mask::key_padding()})}) {
     for (const bool cross : {false, true}) {

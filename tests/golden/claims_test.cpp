@@ -5,7 +5,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "helpers/shipped.h"
+#include "helpers/components.h"
 
 namespace headwright {
 namespace {
@@ -36,11 +36,11 @@ std::string whole(const std::string& path) {
 }
 
 TEST(Claims, OfTheShippedVariantsAreTheOnesInTheTable) {
-  const auto plugins = testing::shipped_plugins();
+  auto& plugins = test::shipped_plugins();
   std::string table = "# kind, variant: claims with defaults at d_model 8, n_heads 2, context_length 16\n";
-  for (const auto* variant : plugins->all()) {
+  for (const auto* variant : plugins.all()) {
     table += std::string(to_string(variant->kind)) + ", " + variant->name + ": " +
-             claims_text(variant->claims(testing::kSmallDims, testing::default_values(*variant))) + "\n";
+             claims_text(variant->claims(test::kSmallDims, test::default_values(*variant))) + "\n";
   }
   const std::string golden = HEADWRIGHT_SOURCE_DIR "/tests/golden/claims.txt";
   if (std::getenv("HEADWRIGHT_ACCEPT") != nullptr) std::ofstream(golden) << table;

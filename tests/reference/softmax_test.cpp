@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "headwright/attention.h"
-#include "helpers/shipped.h"
+#include "helpers/components.h"
 #include "reference/attend_reference.h"
 
 namespace headwright {
@@ -53,9 +53,7 @@ reference::Tensor4 in_heads(const Matrix& x, long n_heads) {
 
 class SoftmaxLayer : public ::testing::Test {
  protected:
-  SoftmaxLayer() : plugins_(testing::shipped_plugins()), variant_(plugins_->find("softmax")) {
-    values_ = testing::default_values(*variant_);
-  }
+  SoftmaxLayer() : variant_(test::shipped_plugins().find("softmax")), values_(test::default_values(*variant_)) {}
 
   void set(const std::string& row, const Value& value) {
     for (auto& [name, old] : values_) {
@@ -93,7 +91,6 @@ class SoftmaxLayer : public ::testing::Test {
   }
 
   Dims dims_{.d_model = 12, .n_heads = 4, .n_kv_heads = 2, .d_head = 3};
-  std::unique_ptr<registry::Registry> plugins_;
   const VariantSpec* variant_;
   ParamMap values_;
 };
@@ -155,7 +152,7 @@ TEST_F(SoftmaxLayer, DropsWeightsInTrainingAndNotInEval) {
 }
 
 TEST_F(SoftmaxLayer, RefusesAPositionThatDoesNotRotate) {
-  set("position", {Component{.variant = plugins_->find("sinusoidal"), .values = {}}});
+  set("position", {Component{.variant = test::shipped_plugins().find("sinusoidal"), .values = {}}});
   Complaints complaints;
   variant_->check(dims_, values_, complaints);
   ASSERT_EQ(complaints.items().size(), 1U);

@@ -1,34 +1,12 @@
-// The shipped plugins and configs, for tests that run over all of them.
+// The components that shipped configs use, and variants with their defaults, for tests that run over all of them.
 #pragma once
-#include <algorithm>
 #include <filesystem>
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "bind/resolve.h"
-#include "registry/registry.h"
-#include "spec/load.h"
+#include "helpers/configs.h"
 
-namespace headwright::testing {
-
-/// The plugins that this build made, none of them trusted from an earlier run.
-inline std::unique_ptr<registry::Registry> shipped_plugins() {
-  const std::filesystem::path build = HEADWRIGHT_BUILD_DIR;
-  return std::make_unique<registry::Registry>(registry::Options{
-      .search_path = {build / "plugins"}, .probe = build / "tests/probe_for_tests", .cache_folder = {}});
-}
-
-inline std::vector<std::filesystem::path> shipped_configs() {
-  const auto folder = std::filesystem::path(HEADWRIGHT_SOURCE_DIR) / "configs";
-  std::vector<std::filesystem::path> configs;
-  if (!std::filesystem::exists(folder)) return configs;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
-    if (entry.path().extension() == ".yaml") configs.push_back(entry.path());
-  }
-  std::ranges::sort(configs);
-  return configs;
-}
+namespace headwright::test {
 
 /// A component where some config uses it.
 struct Use {
@@ -37,8 +15,8 @@ struct Use {
   Dims dims;
 };
 
-inline std::vector<Use> uses_in(const std::filesystem::path& config, registry::Registry& plugins) {
-  const auto plan = bind::resolve(spec::load(config), plugins);
+inline std::vector<Use> uses_in(const std::filesystem::path& config) {
+  const auto plan = bind::resolve(spec::load(config), shipped_plugins());
   std::vector<Use> uses;
   const auto add = [&](const Component& component, const Dims& dims) {
     if (!component) return;
@@ -68,4 +46,4 @@ inline ParamMap default_values(const VariantSpec& variant) {
 /// Small sizes that every shipped variant takes.
 inline const Dims kSmallDims{.d_model = 8, .n_heads = 2, .n_kv_heads = 2, .d_head = 4, .context_length = 16};
 
-}  // namespace headwright::testing
+}  // namespace headwright::test
