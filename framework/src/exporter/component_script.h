@@ -1,0 +1,25 @@
+// One component of the tree: its mirror, its traced or written forward.
+#pragma once
+#include <torch/csrc/jit/api/module.h>
+
+#include <memory>
+#include <string>
+
+#include "exporter/script.h"
+
+namespace headwright::exporter {
+
+using Unit = std::shared_ptr<torch::jit::CompilationUnit>;
+
+/// A module with the same parameters, buffers and children, without methods. `name`: of its TorchScript class.
+torch::jit::Module mirror(const torch::nn::Module& module, const std::string& name, const Unit& unit);
+
+/// A module that holds others.
+torch::jit::Module container(const std::string& name, const Unit& unit);
+
+/// Makes part.scripted: the mirror of part.module with its `forward`. Where masks are optional or the shape is fixed,
+/// the traced `forward_unmasked` and `forward_masked` stand behind it. text: what the variant wrote itself; empty =
+/// trace it.
+void write_component(Part& part, const Inputs& example, const std::string& text, const Unit& unit);
+
+}  // namespace headwright::exporter

@@ -1,0 +1,23 @@
+// What an export says about itself, beside its weights: the same in every format.
+#pragma once
+#include <string>
+
+#include "exporter/exporter.h"
+
+namespace headwright::exporter {
+
+// Names of the texts inside a file; in TorchScript as extra files, in safetensors as metadata.
+inline constexpr auto kConfig = "config.yaml";     // the resolved config
+inline constexpr auto kFacts = "headwright.json";  // versions, parameters, and what was checked
+inline constexpr auto kDigest = "sha256";
+
+std::string facts_text(const Report& report);
+
+/// Valid if inspection.sha256 is what the file carries; fills in what facts_text() wrote. Throws InputError where a
+/// valid file says something else.
+void judge(Inspection& inspection, const std::string& carried, const std::string& facts);
+
+/// Parameters of the model, tied ones once.
+std::int64_t count_parameters(const model::Model& model);
+
+}  // namespace headwright::exporter

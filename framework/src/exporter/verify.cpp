@@ -1,0 +1,122 @@
+#include "exporter/verify.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "headwright/errors.h"
+#include "headwright/shapes.h"
+#include "model/build.h"
+#include "support/text.h"
+
+namespace headwright::exporter {
+namespace {
+
+/// Of the largest element. The same operators run on the same numbers, so most results are equal bit for bit; what is
+/// left room for is torch's fused form of the same sums, some units in the last place of the dtype.
+double tolerance(at::ScalarType dtype) {
+  switch (dtype) {
+    case at::kDouble:
+      return 1e-12;
+    case at::kFloat:
+      return 1e-5;
+    case at::kHalf:
+      return 5e-3;
+    default:
+      return 4e-2;  // bfloat16: 8 bits of mantissa
+  }
+}
+
+struct Comparison {
+  double error = std::numeric_limits<double>::infinity();
+  std::string fault;  // empty = equal within the tolerance
+};
+
+at::Tensor call(torch::jit::Module module, const Signature& signature, const Inputs& inputs) {
+  torch::jit::Stack stack;
+  for (const auto& value : signature.values(inputs)) stack.emplace_back(value);
+  return module.forward(std::move(stack)).toTensor();
+}
+
+Comparison compare(const torch::jit::Module& module, const Signature& signature, const Inputs& inputs,
+                   const at::Tensor& expected) {
+  try {
+    const auto got = call(module, signature, inputs);
+    if (got.sizes() != expected.sizes()) {
+      return {.fault = "got shape " + shape_text(got) + ", expected " + shape_text(expected)};
+    }
+    const auto error = max_abs_error(got, expected);
+    const auto scale = expected.numel() == 0 ? 0 : expected.abs().nan_to_num(0, 0, 0).max().item<double>();
+    const auto limit = tolerance(expected.scalar_type()) * std::max(1.0, scale);
+    if (error <= limit) return {.error = error};
+    return {.error = error,
+            .fault = "got a largest difference of " + support::number_text(error) + ", expected at most " +
+                     support::number_text(limit)};
+  } catch (const std::exception& error) {
+    const auto* torch_error = dynamic_cast<const c10::Error*>(&error);
+    return {.fault = support::printable(torch_error ? torch_error->what_without_backtrace() : error.what(), 400)};
+  }
+}
+
+[[noreturn]] void refuse(const std::string& what, const Inputs& inputs, const std::string& fault) {
+  throw Error(what + ": exported, it differs from the model at x " + shape_text(inputs.x) +
+              (inputs.context.defined() ? ", context " + shape_text(inputs.context) : "") + ": " + fault);
+}
+
+/// The model as a whole differs: says which of its components does, each on inputs of its own.
+[[noreturn]] void blame(const Script& script, const bind::Plan& plan, const Size& size, bool masked,
+                        const Inputs& inputs, const std::string& fault) {
+  Samples samples(plan);
+  for (const auto& part : script.parts) {
+    const auto own = samples.features(size, part.width, masked);
+    const auto signature = masked ? part.signature : part.signature.without_masks();
+    const auto expected = part.eager(signature.inputs(signature.values(own)));
+    const auto found = compare(part.scripted, signature, own, expected);
+    if (found.fault.empty()) continue;
+    refuse(part.path + ": '" + part.variant + "' claims dynamic_export, but", own,
+           found.fault + "; a size or a table is baked into its forward: see headwright/shapes.h, or claim it not");
+  }
+  refuse("the model", inputs, fault);
+}
+
+}  // namespace
+
+double max_abs_error(const at::Tensor& got, const at::Tensor& expected) {
+  if (got.numel() == 0) return 0;
+  const auto a = got.to(at::kDouble), b = expected.to(at::kDouble);
+  const auto same = a.eq(b).logical_or(a.isnan().logical_and(b.isnan()));
+  const auto error = (a - b).abs().masked_fill(same, 0).max().item<double>();
+  return std::isnan(error) ? std::numeric_limits<double>::infinity() : error;
+}
+
+std::vector<Check> verify(const Script& script, model::Model& model, const bind::Plan& plan,
+                          const std::vector<Size>& sizes) {
+  Samples samples(plan);
+  std::vector<Check> checks;
+  for (const auto& size : sizes) {
+    Check check;
+    for (const bool masked : {false, true}) {
+      if (masked && !script.signature.masked()) continue;
+      const auto signature = masked ? script.signature : script.signature.without_masks();
+      const auto all = samples.inputs(size, masked);
+      const auto inputs = signature.inputs(signature.values(all));
+      const auto found = compare(script.module, signature, inputs, model.forward(inputs));
+      if (!found.fault.empty()) blame(script, plan, size, masked, inputs, found.fault);
+      check.shape = inputs.x.sizes().vec();
+      check.max_abs_error = std::max(check.max_abs_error, found.error);
+    }
+    checks.push_back(std::move(check));
+  }
+  return checks;
+}
+
+void verify_file(torch::jit::Module loaded, const Script& script, const bind::Plan& plan, const Size& size) {
+  const auto signature = script.signature.without_masks();
+  const auto inputs = Samples(plan).inputs(size, /*masked=*/false);
+  const auto found = compare(loaded, signature, inputs, call(script.module, signature, inputs));
+  if (!found.fault.empty()) refuse("the file", inputs, found.fault);
+}
+
+}  // namespace headwright::exporter
