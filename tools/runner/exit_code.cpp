@@ -7,6 +7,7 @@
 #include <string>
 
 #include "headwright/errors.h"
+#include "support/system.h"
 
 namespace headwright::runner {
 namespace {
@@ -15,15 +16,6 @@ int say(const std::string& message, int code) {
   std::cout.flush();
   std::cerr << "runner: " << message << '\n';
   return code;
-}
-
-/// torch reports a failed allocation like any other error; only its text tells.
-bool is_out_of_memory(const c10::Error& error) {
-  const std::string text = error.what_without_backtrace();
-  return dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
-         text.find("can't allocate memory") != std::string::npos ||
-         text.find("not enough memory") != std::string::npos || text.find("out of memory") != std::string::npos ||
-         text.find("Storage size calculation overflowed") != std::string::npos;
 }
 
 }  // namespace
@@ -42,7 +34,7 @@ int guarded(const std::function<int()>& action) {
     return say(error.what(), kResource);
   } catch (const c10::Error& error) {
     const std::string text = error.what_without_backtrace();
-    return is_out_of_memory(error) ? say("not enough memory: " + text, kResource) : say(text, kFailure);
+    return support::means_out_of_memory(text) ? say("not enough memory: " + text, kResource) : say(text, kFailure);
   } catch (const std::bad_alloc&) {
     return say("not enough memory", kResource);
   } catch (const std::exception& error) {

@@ -19,7 +19,8 @@ const spec::Entry* source_of(Reader& reader, const Node& node, const std::string
                              const std::vector<std::string>& sources, bool whole) {
   const spec::Entry* given = nullptr;
   for (const auto& entry : node.entries) {
-    if (std::ranges::find(sources, entry.key) == sources.end()) continue;
+    const bool source = std::ranges::find(sources, entry.key) != sources.end();
+    if (!source || spec::is_null(entry.value)) continue;
     if (given != nullptr) {
       reader.report(entry.key_mark, below(path, entry.key), "stands beside '" + given->key + "', expected one of them");
     }
@@ -34,8 +35,10 @@ TensorSource read_source(Reader& reader, const Node& node, const std::string& pa
                          const std::vector<std::string>& sources, Node& resolved) {
   TensorSource source{.mark = node.mark};
   const bool whole = read_rows(reader, rows_of(table), node, path, resolved).whole;
+  drop_absent(resolved);
   const auto* entry = source_of(reader, node, path, sources, whole);
   const Node* tensor = node.find("tensor");
+  if (tensor != nullptr && spec::is_null(*tensor)) tensor = nullptr;
   if (tensor != nullptr && (entry == nullptr || entry->key != "file")) {
     reader.report(tensor->mark, below(path, "tensor"), "has a meaning only beside 'file'");
   }

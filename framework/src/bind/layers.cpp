@@ -95,9 +95,12 @@ std::vector<std::string> expand(Reader& reader, const Node& item, const std::str
   } else if (expect_map(reader, item, path, "the name of a block, {use, repeat} or {pattern, repeat}")) {
     resolved = map_node(item.mark);
     keys = read_section<LayerKeys>(reader, layer_table(), item, path, resolved);
+    drop_absent(resolved);
     const Node* pattern = item.find("pattern");
     if (keys.use) names.emplace_back(*keys.use, item.find("use"));
-    for (std::size_t i = 0; i < keys.pattern.size(); ++i) names.emplace_back(keys.pattern[i], &pattern->items[i]);
+    for (std::size_t i = 0; keys.pattern && i < keys.pattern->size(); ++i) {
+      names.emplace_back((*keys.pattern)[i], &pattern->items[i]);
+    }
     if ((item.find("use") != nullptr) == (pattern != nullptr)) {
       reader.report(item.mark, path, "expected one of 'use' and 'pattern'");
     }

@@ -19,6 +19,12 @@ spec::Node null_node(const spec::Mark& mark) { return {.type = spec::Node::Type:
 
 spec::Node map_node(const spec::Mark& mark) { return {.type = spec::Node::Type::map, .mark = mark}; }
 
+void drop_absent(spec::Node& map) {
+  std::erase_if(map.entries, [](const spec::Entry& entry) {
+    return entry.value.type == spec::Node::Type::null && entry.value.mark.file == default_mark().file;
+  });
+}
+
 void set(spec::Node& map, const std::string& key, spec::Node value) {
   if (auto* existing = map.find(key)) {
     *existing = std::move(value);

@@ -27,6 +27,8 @@ spec::Mark default_mark();
 spec::Node scalar_node(std::string text, bool quoted, const spec::Mark& mark);
 spec::Node null_node(const spec::Mark& mark);
 spec::Node map_node(const spec::Mark& mark);
+/// Takes out what nobody wrote and what has no value: a key that is absent because another one stands in its place.
+void drop_absent(spec::Node& map);
 void set(spec::Node& map, const std::string& key, spec::Node value);
 
 }  // namespace headwright::bind

@@ -89,7 +89,7 @@ inline constexpr std::int64_t kMostLayers = 10000;
 
 struct LayerKeys {
   std::optional<std::string> use;
-  std::vector<std::string> pattern;
+  std::optional<std::vector<std::string>> pattern;
   std::int64_t repeat = 1;
 
   static constexpr auto fields() {

@@ -6,7 +6,7 @@
 
 #include "model/build.h"
 #include "model/meta.h"
-#include "support/text.h"
+#include "support/system.h"
 
 namespace headwright::model {
 namespace {
@@ -47,7 +47,9 @@ auto without_memory(Make&& make) {
   try {
     return make();
   } catch (const c10::Error& error) {
-    throw ResourceError("the model's sizes are too large for any tensor: " + std::string(error.what_without_backtrace()));
+    const std::string text = error.what_without_backtrace();
+    if (!support::means_out_of_memory(text)) throw;
+    throw ResourceError("the model's sizes are too large for any tensor: " + text);
   }
 }
 

@@ -14,6 +14,7 @@
 #include "headwright/abi.h"
 #include "headwright/errors.h"
 #include "registry/declaration.h"
+#include "support/system.h"
 #include "support/text.h"
 
 namespace headwright::registry {
@@ -136,7 +137,9 @@ auto guarded(const std::string& where, Call&& call) {
   } catch (const std::bad_alloc&) {
     throw ResourceError(where + ": out of memory");
   } catch (const c10::Error& failure) {
-    throw PluginError(where + ": " + failure.what_without_backtrace());
+    const std::string text = failure.what_without_backtrace();
+    if (support::means_out_of_memory(text)) throw ResourceError(where + ": " + text);
+    throw PluginError(where + ": " + text);
   } catch (const std::exception& failure) {
     throw PluginError(where + ": " + failure.what());
   } catch (...) {

@@ -50,6 +50,15 @@ std::int64_t usable_memory() {
   return std::min(system, cgroup_limits().memory_left.value_or(system));
 }
 
+bool means_out_of_memory(std::string_view text) {
+  for (const std::string_view sign :
+       {"can't allocate memory", "not enough memory", "out of memory", "Storage size calculation overflowed",
+        "multiplication overflow"}) {
+    if (text.find(sign) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
 void keep_freed_memory() {
   ::mallopt(M_MMAP_MAX, 0);         // large blocks come from the heap too, instead of a mapping of their own
   ::mallopt(M_TRIM_THRESHOLD, -1);  // and the heap's end is never given back

@@ -1,6 +1,7 @@
 // What this process may use: processors and memory.
 #pragma once
 #include <cstdint>
+#include <string_view>
 
 namespace headwright::support {
 
@@ -9,6 +10,9 @@ int usable_processors();
 
 /// Bytes of memory that can still be taken: what the system has free, within the container's limit.
 std::int64_t usable_memory();
+
+/// True of the text of a failed allocation. torch has one error type for many causes; only the text tells them apart.
+bool means_out_of_memory(std::string_view text);
 
 /// Keeps freed memory in the process, so that large tensors do not page-fault each time they are made.
 void keep_freed_memory();

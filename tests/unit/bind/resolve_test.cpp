@@ -93,13 +93,12 @@ model:
 run: { dtype: float31 }
 )");
   EXPECT_THAT(text, HasSubstr("a.yaml:1:1: nam: unknown key"));
-  EXPECT_THAT(text, HasSubstr("a.yaml:1:1: name: missing"));
-  EXPECT_THAT(text, HasSubstr("a.yaml:3:12: model.d_model: got 'eight'"));
+  EXPECT_THAT(text, HasSubstr("a.yaml:3:12: model.d_model: got eight"));
   EXPECT_THAT(text, HasSubstr("a.yaml:7:7: model.blocks.dense.ordr: unknown key"));
   EXPECT_THAT(text, HasSubstr("did you mean 'order'?"));
   EXPECT_THAT(text, HasSubstr("a.yaml:9:43: model.blocks.dense.attention.mask: no mask is called 'windw'"));
   EXPECT_THAT(text, HasSubstr("a.yaml:10:35: model.blocks.dense.feed_forward.d_f: unknown parameter of 'gelu'"));
-  EXPECT_THAT(text, HasSubstr("a.yaml:11:15: run.dtype: got 'float31', expected one of"));
+  EXPECT_THAT(text, HasSubstr("a.yaml:11:15: run.dtype: got float31, expected one of"));
 }
 
 TEST(Resolve, TellsOtherLibrariesNames) {
@@ -115,8 +114,8 @@ TEST(Resolve, TellsWhereAKeyOfTheWrongLevelBelongs) {
 }
 
 TEST(Resolve, ReportsSizesThatDoNotFitWhereTheyStand) {
-  EXPECT_THAT(problems_of(kLayer, {"model.n_heads=3"}), HasSubstr("--set model.n_heads=3:1:15: model.n_heads: got 3"));
-  EXPECT_THAT(problems_of(kStack, {"model.blocks.local.n_kv_heads=3"}), HasSubstr("model.blocks.local.n_kv_heads: "));
+  EXPECT_THAT(problems_of(kLayer, {"model.n_heads=3"}), HasSubstr("a.yaml:3:12: model.d_model: got 8, but n_heads = 3 does not divide it"));
+  EXPECT_THAT(problems_of(kStack, {"model.blocks.local.n_kv_heads=3"}), HasSubstr("a.yaml:4:12: model.n_heads: got 4, but n_kv_heads = 3 does not divide it"));
 }
 
 TEST(Resolve, RefusesABlockThatNoLayerUses) {

@@ -27,7 +27,7 @@ TEST(Compare, TensorsOnOneSideAloneAreInfinitelyFar) {
 
 TEST(Compare, OtherShapesAreInfinitelyFar) {
   const auto result = compare({{"y", row({1, 2})}}, {{"y", row({1, 2, 3})}});
-  EXPECT_EQ(result.tensors[0].detail, "shapes differ: (2) and (3)");
+  EXPECT_EQ(result.tensors[0].detail, "shapes differ: (2,) and (3,)");
   EXPECT_TRUE(std::isinf(result.max_abs_error));
 }
 

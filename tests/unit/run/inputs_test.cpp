@@ -43,7 +43,7 @@ TEST(MakeInputs, RandomOnesDependOnTheSeedAlone) {
 
 TEST(MakeInputs, MakesAMaskOfLengths) {
   const auto inputs = make_inputs(test::plan_of(kLayer, {"input.random={shape: [2, 3, 4]}", "input.lengths=[3, 1]"}));
-  EXPECT_TRUE(at::equal(inputs.key_mask, at::tensor({1, 1, 1, 1, 0, 0}, at::kBool).view({2, 3})));
+  EXPECT_TRUE(at::equal(inputs.key_mask, at::tensor({1, 1, 1, 1, 0, 0}).view({2, 3}).to(at::kBool)));
 }
 
 using MakeInputsFromFile = test::TemporaryFolder;
