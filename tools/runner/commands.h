@@ -5,12 +5,14 @@
 namespace headwright::runner {
 
 void add_forward(CLI::App& app, Global& global);
+void add_export(CLI::App& app, Global& global);
 void add_compare(CLI::App& app, Global& global);
 void add_show(CLI::App& app, Global& global);
 void add_validate(CLI::App& app, Global& global);
 void add_list(CLI::App& app, Global& global);
 void add_describe(CLI::App& app, Global& global);
 void add_schema(CLI::App& app, Global& global);
+void add_inspect(CLI::App& app, Global& global);
 void add_doctor(CLI::App& app, Global& global);
 void add_probe(CLI::App& app, Global& global);  // hidden: the registry's child process
 

@@ -36,12 +36,14 @@ void add_globals(CLI::App& app, Global& global) {
 
 void add_commands(CLI::App& app, Global& global) {
   add_forward(app, global);
+  add_export(app, global);
   add_compare(app, global);
   add_show(app, global);
   add_validate(app, global);
   add_list(app, global);
   add_describe(app, global);
   add_schema(app, global);
+  add_inspect(app, global);
   add_doctor(app, global);
   add_probe(app, global);
 }
