@@ -78,6 +78,10 @@ TEST(ConformanceKit, FindsAnOutputThatLeavesItsDtype) {
   expect_found<Fault::leaves_dtype>("dtypes: Double goes in, Float comes out");
 }
 
+TEST(ConformanceKit, FindsAnExportThatIsRightAtOneLengthOnly) {
+  expect_found<Fault::bakes_its_length>("export: threw: ");
+}
+
 TEST(ConformanceKit, FindsStateThatIsNoParameterAndNoBuffer) {
   expect_found<Fault::hidden_state>("state: with the same parameters and buffers");
 }
@@ -96,6 +100,10 @@ TEST(ConformanceKit, FindsAFeedForwardThatMixesTokens) {
 
 TEST(ConformanceKit, FindsAPositionThatCountsOnItsOwn) {
   EXPECT_THAT(failed(checked<testing::Turns<true>>()), Contains(HasSubstr("positions: a token at a given position")));
+}
+
+TEST(ConformanceKit, SurvivesAVariantThatThrows) {
+  expect_found<Fault::throws_when_asked>("claims: threw something that is no exception");
 }
 
 TEST(ConformanceKit, AsksOnlyWhatIsClaimed) {

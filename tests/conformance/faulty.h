@@ -19,6 +19,8 @@ enum class Fault {
   hidden_state,
   takes_any_width,
   undocumented,
+  bakes_its_length,
+  throws_when_asked,
 };
 
 /// Causal attention with one head, written plainly.
@@ -39,6 +41,7 @@ class Faulty final : public Attention {
   };
 
   static Claims claims(const Dims& dims, const Params&) {
+    if (fault == Fault::throws_when_asked) throw 7;
     return {.causal = true, .key_mask = true, .d_out = dims.d_model, .cost = "O(seq^2 d_model)"};
   }
 
@@ -56,7 +59,8 @@ class Faulty final : public Attention {
     if (fault == Fault::mixes_batch_rows) x = x - x.mean(0, true);
     const auto scores = q_proj_(x).matmul(k_proj_(x).transpose(-2, -1));  // (batch, seq, seq)
     const std::int64_t diagonal = fault == Fault::leaks_future ? 2 : 0;
-    auto visible = at::ones_like(scores, at::kBool).tril(diagonal);
+    auto visible = fault == Fault::bakes_its_length ? at::ones({x.size(1), x.size(1)}, at::kBool).tril()
+                                                    : at::ones_like(scores, at::kBool).tril(diagonal);
     if (inputs.key_mask.defined() && fault != Fault::ignores_key_mask) {
       visible = visible.logical_and(inputs.key_mask.unsqueeze(1));
     }

@@ -1,6 +1,7 @@
 #include "check/check.h"
 
 #include <exception>
+#include <optional>
 
 #include "check/properties.h"
 
@@ -20,6 +21,7 @@ bool is_position(const Subject& subject) { return subject.variant.kind == Kind::
 bool claims_causal(const Subject& subject) { return is_attention(subject) && subject.claims.causal; }
 bool claims_key_mask(const Subject& subject) { return is_attention(subject) && subject.claims.key_mask; }
 bool claims_gradient(const Subject& subject) { return subject.claims.differentiable; }
+bool can_stand_alone(const Subject& subject) { return !subject.claims.rotate; }  // a rotation lives in an attention
 bool per_token(const Subject& subject) { return !is_attention(subject) && !is_position(subject); }
 
 const Row kRows[] = {
@@ -36,23 +38,37 @@ const Row kRows[] = {
     {"positions", "the output follows the positions that are given", is_position, positions_followed},
     {"gradients", "equal to central differences in float64", claims_gradient, gradients},
     {"dtypes", "float64, float32, bfloat16 and float16 stay what they are", always, dtypes},
+    {"export", "the exported form equals the running one at other sizes", can_stand_alone, exported},
     {"state", "parameters and buffers are all of the state", always, state_round_trip},
 };
 
-Property ask(const Row& row, const Subject& subject) try {
-  const auto fault = row.run(subject);
-  return {row.name, fault.empty(), fault.empty() ? row.promise : fault};
+template <class Ask>
+Property caught(const std::string& name, Ask ask) try {
+  return ask();
 } catch (const std::exception& error) {
-  return {row.name, false, "threw: " + message_of(error)};
+  return {name, false, "threw: " + message_of(error)};
+} catch (...) {
+  return {name, false, "threw something that is no exception"};
+}
+
+Property ask(const Row& row, const Subject& subject) {
+  return caught(row.name, [&]() -> Property {
+    const auto fault = row.run(subject);
+    return {row.name, fault.empty(), fault.empty() ? row.promise : fault};
+  });
 }
 
 }  // namespace
 
 std::vector<Property> run_checks(const VariantSpec& variant, const Dims& dims, const ParamMap& values) {
-  const Subject subject(variant, dims, values);
-  std::vector<Property> properties;
+  std::optional<Subject> subject;
+  std::vector<Property> properties{caught("claims", [&]() -> Property {
+    subject.emplace(variant, dims, values);
+    return {"claims", true, "the variant says what it promises"};
+  })};
+  if (!subject) return properties;
   for (const auto& row : kRows) {
-    if (row.asked(subject)) properties.push_back(ask(row, subject));
+    if (row.asked(*subject)) properties.push_back(ask(row, *subject));
   }
   return properties;
 }

@@ -24,6 +24,9 @@ std::string positions_followed(const Subject& subject);
 // gradients.cpp
 std::string gradients(const Subject& subject);
 
+// exported.cpp
+std::string exported(const Subject& subject);
+
 // parameters.cpp
 std::string documented(const Subject& subject);
 std::string every_value_is_refused_or_works(const Subject& subject);

@@ -1,0 +1,55 @@
+// The exported form equals the running one at sizes that it was not traced with.
+#include <ATen/ATen.h>
+
+#include "check/properties.h"
+#include "exporter/script.h"
+#include "exporter/verify.h"
+#include "model/build.h"
+
+namespace headwright::check {
+namespace {
+
+constexpr std::int64_t kVocabSize = 11;  // of the tokens that a position is added to
+
+/// The smallest model that holds the variant.
+bind::Plan plan_around(const Subject& subject) {
+  bind::Plan plan{.name = subject.variant.name};
+  const Component component{.variant = &subject.variant, .values = subject.values};
+  auto& model = plan.model;
+  model.dims = subject.dims;
+  model.d_out = subject.d_out();
+  bind::BlockPlan block{.name = "block", .dims = subject.dims, .claims = subject.claims, .d_out = model.d_out};
+  switch (subject.variant.kind) {
+    case Kind::attention:
+      block.attention = component;
+      break;
+    case Kind::feed_forward:
+      block.feed_forward = component;
+      break;
+    case Kind::norm:
+      model.final_norm = component;
+      return plan;
+    case Kind::position:
+      model.embedding = {.vocab_size = kVocabSize, .position = component};
+      return plan;
+  }
+  model.blocks.push_back(block);
+  return plan;
+}
+
+}  // namespace
+
+std::string exported(const Subject& subject) {
+  const auto plan = plan_around(subject);
+  const auto model = model::build(plan);
+  const at::NoGradGuard no_grad;
+  const auto longest = subject.longest();
+  const exporter::Size traced{2, longest, 5};
+  const auto script = exporter::make_script(*model, plan, traced);
+  std::vector<exporter::Size> sizes{traced};
+  if (subject.claims.dynamic_export) sizes = {{1, 1, 1}, {4, std::min<std::int64_t>(5, longest), 9}, {3, longest, 2}};
+  exporter::verify(script, *model, plan, sizes);  // throws, naming the component that differs
+  return "";
+}
+
+}  // namespace headwright::check
