@@ -3,7 +3,6 @@
 #include <torch/headeronly/version.h>
 
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "headwright/abi.h"
 #include "headwright/errors.h"
@@ -35,15 +34,6 @@ std::string facts_text(const Report& report) {
     facts["checked"].push_back({{"shape", check.shape}, {"max_abs_error", check.max_abs_error}});
   }
   return facts.dump(2);
-}
-
-std::int64_t count_parameters(const model::Model& model) {
-  std::set<const at::TensorImpl*> seen;
-  std::int64_t count = 0;
-  for (const auto& parameter : model.parameters()) {
-    if (seen.insert(parameter.unsafeGetTensorImpl()).second) count += parameter.numel();
-  }
-  return count;
 }
 
 void judge(Inspection& inspection, const std::string& carried, const std::string& facts) {

@@ -17,7 +17,4 @@ std::string facts_text(const Report& report);
 /// valid file says something else.
 void judge(Inspection& inspection, const std::string& carried, const std::string& facts);
 
-/// Parameters of the model, tied ones once.
-std::int64_t count_parameters(const model::Model& model);
-
 }  // namespace headwright::exporter

@@ -11,6 +11,7 @@
 #include "exporter/facts.h"
 #include "exporter/formats.h"
 #include "headwright/errors.h"
+#include "model/build.h"
 #include "spec/emit.h"
 #include "support/hash.h"
 #include "support/text.h"
@@ -87,7 +88,7 @@ std::string digest_of(const std::filesystem::path& path, tensor_io::SafetensorsH
 
 Report write_safetensors(model::Model& model, const bind::Plan& plan, const std::filesystem::path& path) {
   const auto all = collect(model);
-  Report report{.file = path.string(), .format = "safetensors", .parameters = count_parameters(model)};
+  Report report{.file = path.string(), .format = "safetensors", .parameters = model::count_parameters(model)};
   Metadata metadata{{"format", "pt"}, {kConfig, spec::emit(plan.resolved)}, {kFacts, facts_text(report)}};
   if (!all.tied.empty()) metadata[kTied] = nlohmann::json(all.tied).dump();
   report.sha256 = metadata[kDigest] = digest_of(all.tensors, metadata);

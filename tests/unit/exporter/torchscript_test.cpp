@@ -115,7 +115,8 @@ TEST_F(Exports, HaveNoDropoutAndLeaveTheModelAsItWas) {
   write(*model, plan, "torchscript", in("model.pt"));
   EXPECT_TRUE(model->is_training());
   auto loaded = torch::jit::load(in("model.pt").string());
-  loaded.train();  // even then: the inference form has no dropout
+  loaded.train();
+  EXPECT_TRUE(loaded.is_training());  // even then: the inference form has no dropout
   const auto tokens = at::randint(0, 11, {2, 8});
   const auto once = loaded.forward({tokens}).toTensor(), twice = loaded.forward({tokens}).toTensor();
   EXPECT_TRUE(at::equal(once, twice));
