@@ -1,0 +1,93 @@
+"""Loads what `runner export` wrote with stock PyTorch and compares it with what `runner forward` computed.
+
+usage: check_export.py CASES.json   [{config, file, report, runs: [{input, output}]}]
+"""
+import json
+import sys
+
+import safetensors.torch
+import torch
+
+# Two processes may add in another order: some units in the last place, relative to the largest value.
+TOLERANCE = {torch.float64: 1e-12, torch.float32: 2e-5, torch.bfloat16: 4e-2, torch.float16: 5e-3}
+
+
+def arguments(module, tensors):
+    """The tensors in the order in which the module's forward takes them."""
+    names = [argument.name for argument in module.forward.schema.arguments[1:]]
+    assert set(tensors) <= set(names), f"got {sorted(tensors)}, but forward takes {names}"
+    return {name: tensors[name] for name in names if name in tensors}
+
+
+def check_run(module, run):
+    inputs = safetensors.torch.load_file(run["input"])
+    expected = safetensors.torch.load_file(run["output"])["y"]
+    given = arguments(module, inputs)
+    y = module(**given)
+    assert y.shape == expected.shape and y.dtype == expected.dtype, (y.shape, y.dtype, expected.shape, expected.dtype)
+    limit = TOLERANCE[y.dtype] * max(1.0, expected.abs().max().item())
+    error = (y - expected).abs().max().item()
+    assert error <= limit, f"{list(inputs['x'].shape)}: largest difference {error}, expected at most {limit}"
+    module.train()  # the inference form has nothing to switch on
+    assert torch.equal(module(**given), y), "two passes differ"
+    module.eval()
+    return error
+
+
+def check_names(module, report):
+    distinct = {parameter.data_ptr(): parameter.numel() for parameter in module.parameters()}
+    assert sum(distinct.values()) == report["parameters"], (sum(distinct.values()), report["parameters"])
+    names = set(module.state_dict())
+    assert all(name.split(".")[0] in {"embedding", "blocks", "final_norm", "head"} for name in names), names
+    if {"head.weight", "embedding.token.weight"} <= names and "tied: true" in report["config"]:
+        state = module.state_dict()
+        assert state["head.weight"].data_ptr() == state["embedding.token.weight"].data_ptr(), "tied weights came apart"
+
+
+def check_layers(module, dtype):
+    """Each attention layer runs on its own."""
+    for name, block in module.blocks.named_children():
+        if not hasattr(block, "attention"):
+            continue
+        attention = getattr(module.blocks, name).attention
+        widths = {value.shape[-1] for key, value in attention.state_dict().items() if key.endswith("q_proj.weight")}
+        if len(widths) != 1:
+            continue  # a variant that names its projections otherwise
+        tensors = {"x": torch.randn(2, 3, widths.pop(), dtype=dtype)}
+        if "context" in [argument.name for argument in attention.forward.schema.arguments]:
+            tensors["context"] = torch.randn(2, 4, attention.state_dict()["k_proj.weight"].shape[-1], dtype=dtype)
+        y = attention(**arguments(attention, tensors))
+        assert y.shape[:2] == (2, 3) and y.isfinite().all(), name
+
+
+def check(case):
+    extra = {"config.yaml": "", "headwright.json": "", "sha256": ""}
+    module = torch.jit.load(case["file"], _extra_files=extra)
+    assert extra["config.yaml"].startswith(b"name:"), extra["config.yaml"][:40]
+    assert extra["sha256"].decode() == case["report"]["sha256"]
+    graph = str(module.inlined_graph)
+    assert "Device = prim::Constant" not in graph, "a device is written into the graph"
+    with torch.no_grad():
+        errors = [check_run(module, run) for run in case["runs"]]
+        if case["report"]["dynamic"]:
+            check_layers(module, safetensors.torch.load_file(case["runs"][0]["output"])["y"].dtype)
+    check_names(module, {**case["report"], "config": extra["config.yaml"].decode()})
+    print(f"{case['config']}: largest difference {max(errors)}")
+
+
+def main():
+    assert not any(name.startswith("headwright") for name in sys.modules)
+    with open(sys.argv[1]) as file:
+        cases = json.load(file)
+    failed = 0
+    for case in cases:
+        try:
+            check(case)
+        except Exception as error:  # every config is reported, not the first alone
+            failed += 1
+            print(f"{case['config']}: {type(error).__name__}: {error}")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
