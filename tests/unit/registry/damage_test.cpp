@@ -27,6 +27,8 @@ TEST_F(Damaged, TruncatedFilesAreToldByTheirOwnHeaders) {
   EXPECT_EQ(registry.all().size(), 3);
 }
 
+TEST_F(Damaged, ZerosThatTakeNoRoomInTheFileAreNotMissed) { EXPECT_EQ(elf_fault(fixtures("odd/large_zeros.so")), ""); }
+
 TEST_F(Damaged, FilesWithAFlippedByteNeverEndTheHost) {
   const auto whole = bytes_of(fixtures("good/good_one.so"));
   std::mt19937 random(20240607);

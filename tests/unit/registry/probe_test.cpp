@@ -64,6 +64,16 @@ TEST_F(Probing, LeavesNoProcessBehind) {
   EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1) << "a child is left";
 }
 
+TEST_F(Probing, EndsWhatALibraryStarted) {
+  const auto file = copy(fixtures("odd/starts_a_process.so"), "starts.so");
+  {
+    Probe probe(probe_for_tests(), 60s);
+    EXPECT_EQ(probe.try_file(file).reason, "");
+    EXPECT_EQ(users_of(file), 1);
+  }
+  EXPECT_TRUE(soon([&] { return users_of(file) == 0; }));
+}
+
 TEST_F(Probing, DiesWithItsParent) {
   const auto file = copy(fixtures("hanging/hangs_in_constructor.so"), "hangs.so");
   const auto program = probe_for_tests().string();

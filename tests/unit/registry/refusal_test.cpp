@@ -45,6 +45,7 @@ TEST_F(Refused, EachBrokenLibraryHasItsOwnReasonAndTheRestWorks) {
     for (const auto& text : texts) EXPECT_THAT(reason, HasSubstr(text)) << stem;
   }
   EXPECT_EQ(registry.refused().size(), kReasons.size());
+  EXPECT_THAT(reason_for(registry, fixtures("broken/undefined_symbol.so")), StartsWith("undefined symbol: "));
   EXPECT_THAT(registry.names(Kind::norm), ElementsAre("good_norm", "good_one"));
   EXPECT_NE(registry.find("good_one"), nullptr);
 }
