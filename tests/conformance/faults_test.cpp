@@ -79,7 +79,7 @@ TEST(ConformanceKit, FindsAnOutputThatLeavesItsDtype) {
 }
 
 TEST(ConformanceKit, FindsAnExportThatIsRightAtOneLengthOnly) {
-  expect_found<Fault::bakes_its_length>("export: threw: ");
+  expect_found<Fault::bakes_its_length>("export: blocks.0.attention");
 }
 
 TEST(ConformanceKit, FindsStateThatIsNoParameterAndNoBuffer) {

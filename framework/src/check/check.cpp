@@ -1,5 +1,6 @@
 #include "check/check.h"
 
+#include <array>
 #include <exception>
 #include <optional>
 
@@ -24,22 +25,22 @@ bool claims_gradient(const Subject& subject) { return subject.claims.differentia
 bool can_stand_alone(const Subject& subject) { return !subject.claims.rotate; }  // a rotation lives in an attention
 bool per_token(const Subject& subject) { return !is_attention(subject) && !is_position(subject); }
 
-const Row kRows[] = {
-    {"documented", "a summary, a source, and a phrase for every parameter", always, documented},
-    {"parameters", "every value is refused or works", always, every_value_is_refused_or_works},
-    {"shape", "(batch, seq, d_out) at several sizes", always, shape},
-    {"finite", "no NaN, no infinity", always, finite},
-    {"deterministic", "two calls in eval are bit-equal, with dropout 0.5", always, deterministic_in_eval},
-    {"batch_rows", "a row of a batch equals the same row alone", always, batch_rows_independent},
-    {"causal", "no output depends on a later token", claims_causal, causal},
-    {"key_mask", "hidden tokens do not influence visible ones", claims_key_mask, key_mask},
-    {"empty_rows", "a row that sees nothing is finite, and its gradients too", claims_key_mask, empty_rows},
-    {"tokens", "each token on its own", per_token, tokens_independent},
-    {"positions", "the output follows the positions that are given", is_position, positions_followed},
-    {"gradients", "equal to central differences in float64", claims_gradient, gradients},
-    {"dtypes", "float64, float32, bfloat16 and float16 stay what they are", always, dtypes},
-    {"export", "the exported form equals the running one at other sizes", can_stand_alone, exported},
-    {"state", "parameters and buffers are all of the state", always, state_round_trip},
+constexpr std::array kRows{
+    Row{"documented", "a summary, a source, and a phrase for every parameter", always, documented},
+    Row{"parameters", "every value is refused or works", always, every_value_is_refused_or_works},
+    Row{"shape", "(batch, seq, d_out) at several sizes", always, shape},
+    Row{"finite", "no NaN, no infinity", always, finite},
+    Row{"deterministic", "two calls in eval are bit-equal, with dropout 0.5", always, deterministic_in_eval},
+    Row{"batch_rows", "a row of a batch equals the same row alone", always, batch_rows_independent},
+    Row{"causal", "no output depends on a later token", claims_causal, causal},
+    Row{"key_mask", "hidden tokens do not influence visible ones", claims_key_mask, key_mask},
+    Row{"empty_rows", "a row that sees nothing is finite, and its gradients too", claims_key_mask, empty_rows},
+    Row{"tokens", "each token on its own", per_token, tokens_independent},
+    Row{"positions", "the output follows the positions that are given", is_position, positions_followed},
+    Row{"gradients", "equal to central differences in float64", claims_gradient, gradients},
+    Row{"dtypes", "float64, float32, bfloat16 and float16 stay what they are", always, dtypes},
+    Row{"export", "the exported form equals the running one at other sizes", can_stand_alone, exported},
+    Row{"state", "parameters and buffers are all of the state", always, state_round_trip},
 };
 
 template <class Ask>

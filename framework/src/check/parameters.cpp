@@ -12,7 +12,7 @@
 namespace headwright::check {
 namespace {
 
-std::string undocumented(const ParamSpec& row) {
+std::string_view undocumented(const ParamSpec& row) {
   static const std::regex kName("[a-z][a-z0-9]*(_[a-z0-9]+)*");
   if (!std::regex_match(row.name, kName)) return "its name is not of lower case words joined by _";
   if (row.doc.empty()) return "it has no doc phrase";
@@ -20,34 +20,53 @@ std::string undocumented(const ParamSpec& row) {
   return "";
 }
 
+std::vector<Value> integers(const Limits& limits) {
+  std::vector<Value> values;
+  for (const std::int64_t number : {-1, 0, 1, 2, 3}) values.push_back({number});
+  for (const double edge : {limits.min, limits.max}) {
+    if (!std::isfinite(edge) || std::abs(edge) > 1e6) continue;  // too large to build
+    for (const double number : {edge - 1, edge, edge + 1}) values.push_back({static_cast<std::int64_t>(number)});
+  }
+  return values;
+}
+
+std::vector<Value> numbers(const Limits& limits) {
+  std::vector<Value> values;
+  for (const double number : {-1.0, 0.0, 0.5, 1.0, 2.0, limits.min, limits.max}) {
+    if (std::isfinite(number)) values.push_back({number});
+  }
+  return values;
+}
+
+std::vector<Value> texts(const Limits& limits) {
+  std::vector<Value> values;
+  for (const auto choice : limits.choices) {
+    if (!choice.empty()) values.push_back({std::string(choice)});
+  }
+  if (!values.empty()) values.push_back({std::string("no_such_choice")});
+  return values;
+}
+
 /// Values around the edges of what the row takes, on both sides.
 std::vector<Value> candidates(const ParamSpec& row) {
-  std::vector<Value> values;
-  const auto& limits = row.limits;
-  if (row.is_optional) values.push_back({});
-  if (row.is_list) return values;
-  if (row.type == ParamType::boolean) values.insert(values.end(), {{true}, {false}});
-  if (row.type == ParamType::integer) {
-    for (const std::int64_t number : {-1, 0, 1, 2, 3}) values.push_back({number});
-    for (const double edge : {limits.min, limits.max}) {
-      if (!std::isfinite(edge) || std::abs(edge) > 1e6) continue;
-      for (const double number : {edge - 1, edge, edge + 1}) values.push_back({static_cast<std::int64_t>(number)});
-    }
+  if (row.is_list) return {};
+  switch (row.type) {
+    case ParamType::boolean:
+      return {{true}, {false}};
+    case ParamType::integer:
+      return integers(row.limits);
+    case ParamType::number:
+      return numbers(row.limits);
+    case ParamType::text:
+      return texts(row.limits);
+    case ParamType::mask:
+      return {{Mask()}, {Mask::causal()}, {Mask::window(2)}};
+    case ParamType::modifiers:
+      return {{std::vector{ScoreModifier::softcap(2)}}};
+    case ParamType::component:
+      break;
   }
-  if (row.type == ParamType::number) {
-    for (const double number : {-1.0, 0.0, 0.5, 1.0, 2.0, limits.min, limits.max}) {
-      if (std::isfinite(number)) values.push_back({number});
-    }
-  }
-  if (row.type == ParamType::text && !limits.choices[0].empty()) {
-    values.push_back({std::string("no_such_choice")});
-    for (const auto choice : limits.choices) {
-      if (!choice.empty()) values.push_back({std::string(choice)});
-    }
-  }
-  if (row.type == ParamType::mask) values.insert(values.end(), {{Mask()}, {Mask::causal()}, {Mask::window(2)}});
-  if (row.type == ParamType::modifiers) values.push_back({std::vector{ScoreModifier::softcap(2)}});
-  return values;
+  return {};
 }
 
 bool refused_by_limits(const ParamSpec& row, const Value& value) {
@@ -81,14 +100,17 @@ std::string documented(const Subject& subject) {
   if (subject.variant.source.empty()) return "no source";
   if (subject.variant.kind == Kind::attention && subject.claims.cost.empty()) return "the claims state no cost";
   for (const auto& row : subject.variant.params) {
-    if (const auto lacking = undocumented(row); !lacking.empty()) return "parameter '" + row.name + "': " + lacking;
+    if (const auto lacking = undocumented(row); !lacking.empty())
+      return "parameter '" + row.name + "': " + std::string(lacking);
   }
   return "";
 }
 
 std::string every_value_is_refused_or_works(const Subject& subject) {
   for (const auto& row : subject.variant.params) {
-    for (const auto& value : candidates(row)) {
+    auto values = candidates(row);
+    if (row.is_optional) values.emplace_back();  // absent
+    for (const auto& value : values) {
       if (refused_by_limits(row, value)) continue;
       const auto changed = subject.with(row.name, value);
       if (refused_by_check(changed)) continue;

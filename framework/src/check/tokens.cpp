@@ -64,7 +64,9 @@ std::string key_mask(const Subject& subject) {
   (subject.claims.context ? changed.context : changed.x) = at::where(hidden, source.neg() + 3, source);
   auto far = (subject.call(*module, inputs) - subject.call(*module, changed)).abs();
   if (!subject.claims.context) far = far.masked_fill(hidden, 0);  // a hidden token may still ask
-  if (!(far.max().item<double>() <= kFloat64Noise)) return "a hidden token influences the output of a visible one";
+  if (const auto most = far.max().item<double>(); !(most <= kFloat64Noise)) {
+    return "a hidden token influences the output of a visible one, by " + std::to_string(most);
+  }
 
   auto unmasked = inputs, all_visible = inputs;
   set_mask(subject, unmasked, {});
@@ -122,15 +124,17 @@ std::string positions_followed(const Subject& subject) {
 
   auto batched = inputs;
   batched.positions = at::arange(length).expand({2, length});
-  if (difference(subject.call(*module, batched), y) > kFloat64Noise)
-    return "positions (batch, seq) differ from positions (seq)";
+  if (const auto far = difference(subject.call(*module, batched), y); far > kFloat64Noise) {
+    return "positions (batch, seq) differ from positions (seq) by " + std::to_string(far);
+  }
   if (length < 3) return "";
   auto later = inputs;
   later.x = inputs.x.slice(1, 2);
   later.positions = at::arange(2, length);
   const auto there = subject.call(*module, later);
-  if (difference(there, y.slice(1, 2)) > kFloat64Noise)
-    return "a token at a given position differs from the same token counted there";
+  if (const auto far = difference(there, y.slice(1, 2)); far > kFloat64Noise) {
+    return "a token at a given position differs from the same token counted there by " + std::to_string(far);
+  }
   later.positions = at::arange(1, length - 1);
   if (difference(subject.call(*module, later), there) == 0) return "the output does not depend on the position";
   return "";

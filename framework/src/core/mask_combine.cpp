@@ -82,8 +82,8 @@ class Not final : public MaskNode {
 
 Mask Mask::all(std::vector<Mask> parts) {
   Nodes nodes;
-  for (const auto& part : parts) {
-    if (!part.sees_everything()) nodes.push_back(part.node_);
+  for (auto& part : parts) {
+    if (!part.sees_everything()) nodes.push_back(std::move(part.node_));
   }
   if (nodes.empty()) return {};
   return nodes.size() == 1 ? Mask(nodes[0]) : Mask(std::make_shared<All>(std::move(nodes)));
@@ -92,13 +92,13 @@ Mask Mask::all(std::vector<Mask> parts) {
 Mask Mask::any(std::vector<Mask> parts) {
   if (parts.empty()) throw Error("[mask] any: got no parts, expected at least one");
   Nodes nodes;
-  for (const auto& part : parts) {
+  for (auto& part : parts) {
     if (part.sees_everything()) return {};
-    nodes.push_back(part.node_);
+    nodes.push_back(std::move(part.node_));
   }
   return nodes.size() == 1 ? Mask(nodes[0]) : Mask(std::make_shared<Any>(std::move(nodes)));
 }
 
-Mask Mask::negation(Mask part) { return Mask(std::make_shared<Not>(part.node_)); }
+Mask Mask::negation(Mask part) { return Mask(std::make_shared<Not>(std::move(part.node_))); }
 
 }  // namespace headwright

@@ -14,7 +14,7 @@ Dims completed(Dims dims, const QkvOptions& options) {
   return dims;
 }
 
-torch::nn::Linear linear(std::int64_t in, std::int64_t out, bool bias) {
+auto linear(std::int64_t in, std::int64_t out, bool bias) {
   return torch::nn::Linear(torch::nn::LinearOptions(in, out).bias(bias));
 }
 
