@@ -6,6 +6,24 @@
 
 namespace headwright::runner {
 
+namespace {
+
+/// A command's own help begins with its examples; the list of commands shows the first line alone.
+class ExamplesFirst final : public CLI::Formatter {
+ public:
+  std::string make_subcommand(const CLI::App* command) const override {
+    const auto text = command->get_description();
+    std::stringstream line;
+    CLI::detail::format_help(line, command->get_display_name(true), text.substr(0, text.find('\n')), column_width_);
+    return line.str();
+  }
+  std::string make_description(const CLI::App* app) const override { return CLI::Formatter::make_description(app) + "\n"; }
+};
+
+}  // namespace
+
+void put_examples_first(CLI::App& app) { app.formatter(std::make_shared<ExamplesFirst>()); }
+
 CLI::App& add_command(CLI::App& app, Global& global, const std::string& name, const std::string& summary,
                       const std::string& examples, std::function<int()> action) {
   auto* command = app.add_subcommand(name, summary);

@@ -19,6 +19,9 @@ struct Global {
   std::function<int()> action;  // of the command that was named
 };
 
+/// Help of the program and of every command added after this.
+void put_examples_first(CLI::App& app);
+
 /// A subcommand whose help begins with its examples. `action` runs after parsing and returns the exit code.
 CLI::App& add_command(CLI::App& app, Global& global, const std::string& name, const std::string& summary,
                       const std::string& examples, std::function<int()> action);

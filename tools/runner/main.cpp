@@ -56,6 +56,7 @@ support::log::Color color_from(const std::string& name) {
 int run(int argc, char** argv) {
   Global global;
   CLI::App app(kAbout, "runner");
+  put_examples_first(app);
   add_globals(app, global);
   add_commands(app, global);
   try {

@@ -1,5 +1,6 @@
 #include "run/session.h"
 
+#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 
 #include <cstdlib>
@@ -49,6 +50,7 @@ Session open(const Request& request) {
 
 void set_up_process(std::optional<int> threads) {
   support::keep_freed_memory();
+  if (!at::hasCUDA()) support::limit_memory();  // CUDA reserves addresses far beyond memory
   at::set_num_threads(threads.value_or(support::usable_processors()));
 }
 

@@ -1,6 +1,7 @@
 #include "support/system.h"
 
 #include <malloc.h>
+#include <sys/resource.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -57,6 +58,18 @@ bool means_out_of_memory(std::string_view text) {
     if (text.find(sign) != std::string_view::npos) return true;
   }
   return false;
+}
+
+void limit_memory() {
+  std::ifstream statm("/proc/self/statm");
+  std::int64_t total = 0, resident = 0, shared = 0, text = 0, unused = 0, data = 0;
+  if (!(statm >> total >> resident >> shared >> text >> unused >> data)) return;
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_DATA, &limit) != 0) return;
+  const auto most = static_cast<rlim_t>(data * ::sysconf(_SC_PAGESIZE) + usable_memory());
+  if (limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur <= most) return;
+  limit.rlim_cur = most;
+  ::setrlimit(RLIMIT_DATA, &limit);  // where it is refused, the system's own rule stays
 }
 
 void keep_freed_memory() {
