@@ -1,7 +1,5 @@
 // Self-attention for text that is still being written: a token sees itself and what came before it.
-//
 //   y = dropout(softmax(mask(q k^T / sqrt(d_out)))) v,   mask: -inf where the key comes after the query
-//
 // Source: Vaswani et al. 2017, arXiv:1706.03762, section 3.2.3.
 // Cost:   O(seq d_model d_out + seq^2 d_out).
 #include "headwright/plugin.h"
@@ -32,7 +30,6 @@ class CausalAttention final : public headwright::Attention {
   static headwright::Claims claims(const headwright::Dims& dims, const Params& params) {
     return {.causal = true, .key_mask = true, .d_out = params.d_out.value_or(dims.d_model), .cost = "O(seq^2 d_out)"};
   }
-
   static void check(const headwright::Dims& dims, const Params&, headwright::Complaints& complaints) {
     if (dims.context_length == 0)
       complaints.add("context_length", "missing; causal_attention stores a mask of this size");
