@@ -26,6 +26,12 @@ std::vector<std::filesystem::path> from_environment() {
   return paths;
 }
 
+/// The runner itself; seen from a test of the build tree, the one in the folder above.
+std::filesystem::path probe_for(const std::filesystem::path& folder) {
+  const auto beside = folder / "runner";
+  return std::filesystem::exists(beside) ? beside : folder.parent_path() / "runner";
+}
+
 }  // namespace
 
 std::unique_ptr<registry::Registry> open_registry(const std::vector<std::filesystem::path>& first,
@@ -36,7 +42,7 @@ std::unique_ptr<registry::Registry> open_registry(const std::vector<std::filesys
   const auto beside = support::executable_folder();
   if (std::filesystem::is_directory(beside / "plugins")) search.push_back(beside / "plugins");
   return std::make_unique<registry::Registry>(
-      registry::Options{.search_path = search, .probe = beside / "runner", .cache_folder = support::cache_folder()});
+      registry::Options{.search_path = search, .probe = probe_for(beside), .cache_folder = support::cache_folder()});
 }
 
 Session open(const Request& request) {
