@@ -7,6 +7,7 @@ namespace headwright::runner {
 void add_forward(CLI::App& app, Global& global);
 void add_export(CLI::App& app, Global& global);
 void add_compare(CLI::App& app, Global& global);
+void add_lesson(CLI::App& app, Global& global);
 void add_show(CLI::App& app, Global& global);
 void add_validate(CLI::App& app, Global& global);
 void add_list(CLI::App& app, Global& global);

@@ -38,6 +38,7 @@ void add_commands(CLI::App& app, Global& global) {
   add_forward(app, global);
   add_export(app, global);
   add_compare(app, global);
+  add_lesson(app, global);
   add_show(app, global);
   add_validate(app, global);
   add_list(app, global);
