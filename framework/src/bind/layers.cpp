@@ -48,7 +48,8 @@ void check_block(Reader& reader, const Block& block) {
                   "missing: order " + keys.order + " needs one, such as norm: layer_norm; order: plain needs none");
   }
   if (keys.order == "plain" && keys.norm) {
-    reader.report(mark_of(*block.node, "norm"), below(block.path, "norm"), "has no place in order plain");
+    reader.report(mark_of(*block.node, "norm"), below(block.path, "norm"),
+                  "has no place in order plain, which has no norms; leave it out, or choose another order");
   }
   if (keys.order == "parallel" && !(keys.attention && keys.feed_forward)) {
     reader.report(mark_of(*block.node, "order"), below(block.path, "order"),
@@ -131,8 +132,11 @@ std::vector<std::string> expand(Reader& reader, const Node& item, const std::str
 std::vector<std::string> read_stack(Reader& reader, const Node& model, Blocks& blocks, Node& resolved) {
   const Node* node = model.find("layers");
   if (node == nullptr) {
-    if (blocks.size() > 1)
-      reader.report(model.mark, "model.layers", "missing: there is more than one block to choose from");
+    if (blocks.size() > 1) {
+      reader.report(
+          model.mark, "model.layers",
+          "missing: there is more than one block, so say which stand where, such as [" + blocks.begin()->first + "]");
+    }
     if (blocks.size() != 1) return {};
     blocks.begin()->second.used = true;
     Node list{.type = Node::Type::list, .mark = default_mark()};

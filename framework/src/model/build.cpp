@@ -14,7 +14,8 @@ void expect_room(const bind::Plan& plan) {
   if (bytes <= usable) return;
   throw ResourceError("'" + plan.name + "' needs " + support::bytes_text(static_cast<double>(bytes)) +
                       " of memory for its weights, but this process can take " +
-                      support::bytes_text(static_cast<double>(usable)) + "; make d_model, d_ff, vocab_size or the stack smaller");
+                      support::bytes_text(static_cast<double>(usable)) +
+                      "; make d_model, d_ff, vocab_size, context_length or the stack smaller");
 }
 
 /// Floating tensors are cast; masks and tables of integers keep their type.
@@ -35,7 +36,8 @@ void expect_kernels(Model& model, const bind::Plan& plan) {
     try {
       model.blocks[i]->attention->kernel();
     } catch (const Error& error) {
-      problems.push_back({.file = plan.resolved.mark.file, .path = "blocks." + std::to_string(i) + ".attention",
+      problems.push_back({.file = plan.resolved.mark.file,
+                          .path = "blocks." + std::to_string(i) + ".attention",
                           .message = error.what()});
     }
   }
