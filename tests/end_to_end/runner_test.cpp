@@ -166,6 +166,14 @@ TEST_F(Runner, SignalsEndItWithTheirCode) {
   EXPECT_EQ(run_command("timeout --preserve-status -s TERM 2 " + slow, in(""), in("")).exit_code, 143);
 }
 
+TEST_F(Runner, ASignalLeavesNoHalfWrittenFile) {
+  const std::string slow = kRunner + " export " + shipped("models/gpt2_small.yaml") + " -o gpt2.pt >/dev/null & ";
+  const std::string wait = "for i in $(seq 600); do ls -A | grep -q '[.]tmp$' && break; sleep 0.1; done; ls -A; ";
+  const auto outcome = run_command(slow + wait + "kill -INT $!; kill -TERM $!; wait $!; ls -A >after", in(""), in(""));
+  EXPECT_THAT(outcome.standard_output, HasSubstr(".tmp"));
+  EXPECT_EQ(bytes_of(in("after")).find(".tmp"), std::string::npos) << bytes_of(in("after"));
+}
+
 TEST_F(Runner, StdoutHoldsDataOnlyAndNoColorIsObeyed) {
   const auto outcome =
       run_command("NO_COLOR=1 " + kRunner + " --log-level debug forward --json " + shipped("models/tiny_gpt.yaml"),

@@ -2,11 +2,13 @@
 
 #include <c10/util/Exception.h>
 
+#include <csignal>
 #include <iostream>
 #include <new>
 #include <string>
 
 #include "headwright/errors.h"
+#include "support/files.h"
 #include "support/system.h"
 
 namespace headwright::runner {
@@ -19,6 +21,18 @@ int say(const std::string& message, int code) {
 }
 
 }  // namespace
+
+void end_cleanly_on_signals() {
+  const auto handler = [](int signal) {
+    support::remove_unfinished_files();
+    std::signal(signal, SIG_DFL);
+    std::raise(signal);
+  };
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    // Who started the process with the signal ignored (nohup) wants it ignored
+    if (std::signal(signal, handler) == SIG_IGN) std::signal(signal, SIG_IGN);
+  }
+}
 
 int guarded(const std::function<int()>& action) {
   try {

@@ -55,6 +55,7 @@ support::log::Color color_from(const std::string& name) {
 }
 
 int run(int argc, char** argv) {
+  end_cleanly_on_signals();
   Global global;
   CLI::App app(kAbout, "runner");
   put_examples_first(app);

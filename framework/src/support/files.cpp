@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
@@ -109,6 +110,34 @@ std::string read_file(const fs::path& path, std::size_t largest) {
   return text;
 }
 
+namespace {
+
+/// Paths of the temporary files that are being written, where a signal handler can read them. A write beyond the last
+/// slot is still whole or not at all; only its temporary file would outlive a signal.
+std::array<std::atomic<const char*>, 16> unfinished{};
+
+void remember(const char* path) {
+  for (auto& slot : unfinished) {
+    const char* empty = nullptr;
+    if (slot.compare_exchange_strong(empty, path)) return;
+  }
+}
+
+void forget(const char* path) {
+  for (auto& slot : unfinished) {
+    const char* held = path;
+    if (slot.compare_exchange_strong(held, nullptr)) return;
+  }
+}
+
+}  // namespace
+
+void remove_unfinished_files() noexcept {
+  for (const auto& slot : unfinished) {
+    if (const char* path = slot.load()) ::unlink(path);
+  }
+}
+
 AtomicFile::AtomicFile(fs::path path) : path_(target_of(path)) {
   static std::atomic<unsigned> counter{0};
   const auto folder = path_.has_parent_path() ? path_.parent_path() : fs::path(".");
@@ -119,11 +148,13 @@ AtomicFile::AtomicFile(fs::path path) : path_(target_of(path)) {
     descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   } while (descriptor_ < 0 && errno == EEXIST);
   if (descriptor_ < 0) cannot_write(path_, reason(errno));
+  remember(temporary_.c_str());
   struct stat old{};
   if (::stat(path_.c_str(), &old) == 0) ::fchmod(descriptor_, old.st_mode & 07777U);
 }
 
 AtomicFile::~AtomicFile() {
+  forget(temporary_.c_str());
   if (descriptor_ < 0) return;
   ::close(descriptor_);
   ::unlink(temporary_.c_str());

@@ -38,6 +38,9 @@ class AtomicFile {
   int descriptor_ = -1;
 };
 
+/// Removes the temporary files of writes that have not ended. Async-signal-safe: for a handler that ends the process.
+void remove_unfinished_files() noexcept;
+
 /// AtomicFile for a text that is already there.
 void write_file(const std::filesystem::path& path, std::string_view text);
 
