@@ -157,7 +157,7 @@ def main():
     print(f"lint: {len(sources)} files {words}, {len(sources) - len(pending)} of them passed before", file=sys.stderr)
     found, left_out = lint(pending, arguments.budget) if pending else ([], [])
     if left_out:
-        print(f"lint: left out after {arguments.budget:.0f} s: {' '.join(sorted(left_out))}", file=sys.stderr)
+        print(f"lint: {len(left_out)} left out after {arguments.budget:.0f} s: {' '.join(sorted(left_out))}", file=sys.stderr)
     if found:
         print(f"lint: findings in {' '.join(sorted(found))}", file=sys.stderr)
         sys.exit(0 if whole_history else 1)
