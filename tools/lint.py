@@ -96,8 +96,10 @@ def sources_for(names, commands):
 
 def key_of(name, command, version):
     digest = hashlib.sha256(f"{version}\0{command}".replace(str(ROOT), "").encode())
-    for path in [ROOT / ".clang-tidy", ROOT / name, *sorted(own_headers(ROOT / name, set()))]:
-        digest.update(path.read_bytes() + b"\0")
+    settings = [folder / ".clang-tidy" for folder in (ROOT / name).parents if folder.is_relative_to(ROOT)]
+    for path in [*settings, ROOT / name, *sorted(own_headers(ROOT / name, set()))]:
+        if path.exists():
+            digest.update(path.read_bytes() + b"\0")
     return digest.hexdigest()
 
 
