@@ -36,7 +36,7 @@ TEST(Conformance, EveryVariantKeepsItsPromisesWithItsDefaults) {
   ASSERT_FALSE(plugins.all().empty());
   for (const auto* variant : plugins.all()) {
     SCOPED_TRACE(variant->name);
-    expect_all_hold(*variant, test::kSmallDims, test::default_values(*variant));
+    expect_all_hold(*variant, test::small_dims(), test::default_values(*variant));
   }
 }
 
@@ -59,7 +59,7 @@ TEST(Conformance, SoftmaxKeepsItsPromisesWithEveryMaskHeadsAndContext) {
     }
     return values;
   };
-  auto dims = test::kSmallDims;
+  auto dims = test::small_dims();
   dims.n_kv_heads = 1;
   dims.d_context = 6;
   const auto plain = test::default_values(*softmax);

@@ -4,6 +4,7 @@
 
 #include "check/check.h"
 #include "conformance/faulty.h"
+#include "helpers/components.h"
 
 namespace headwright {
 namespace {
@@ -15,14 +16,10 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-const Dims kDims{.d_model = 8, .n_heads = 2, .n_kv_heads = 2, .d_head = 4, .context_length = 16};
-
 template <class Variant>
 std::vector<check::Property> checked() {
   const auto spec = spec_of<Variant>("faulty");
-  ParamMap values;
-  for (const auto& row : spec.params) values.emplace_back(row.name, row.default_value);
-  return check::run_checks(spec, kDims, values);
+  return check::run_checks(spec, test::small_dims(), test::default_values(spec));
 }
 
 std::vector<std::string> failed(const std::vector<check::Property>& properties) {

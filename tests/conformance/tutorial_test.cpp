@@ -14,7 +14,7 @@ TEST(Tutorial, ItsVariantsKeepTheirPromises) {
   ASSERT_EQ(plugins.all().size(), 2U);
   for (const auto* variant : plugins.all()) {
     SCOPED_TRACE(variant->name);
-    for (const auto& property : check::run_checks(*variant, test::kSmallDims, test::default_values(*variant))) {
+    for (const auto& property : check::run_checks(*variant, test::small_dims(), test::default_values(*variant))) {
       EXPECT_TRUE(property.passed) << property.name << ": " << property.detail;
     }
   }

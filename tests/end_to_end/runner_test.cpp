@@ -58,11 +58,11 @@ TEST_F(Runner, ForwardCutsLongOutputsUnlessAskedForAll) {
 TEST_F(Runner, ForwardSavesWhatCompareReads) {
   for (const std::string file : {"y.npy", "y.safetensors"}) {
     ASSERT_EQ(run("forward " + shipped("attention/softmax.yaml") + " -o " + file).exit_code, 0);
-    ASSERT_EQ(run("forward " + shipped("attention/softmax.yaml") + " --set run.kernel=reference -o other_" + file)
-                  .exit_code,
-              0);
-    const auto result = object("compare --json " + file + " other_" + file,
-                               {"max_abs_error", "max_rel_error", "equal", "tensors"});
+    ASSERT_EQ(
+        run("forward " + shipped("attention/softmax.yaml") + " --set run.kernel=reference -o other_" + file).exit_code,
+        0);
+    const auto result =
+        object("compare --json " + file + " other_" + file, {"max_abs_error", "max_rel_error", "equal", "tensors"});
     EXPECT_EQ(result["equal"], true);
   }
 }
@@ -93,8 +93,7 @@ TEST_F(Runner, TheOtherCommandsPrintTheirKeys) {
   for (const auto* key : {"name", "kind", "file", "summary", "source", "claims"}) {
     EXPECT_TRUE(list["plugins"][0].contains(key)) << key;
   }
-  const auto described =
-      object("describe --json softmax", {"name", "kind", "summary", "source", "params", "claims"});
+  const auto described = object("describe --json softmax", {"name", "kind", "summary", "source", "params", "claims"});
   for (const auto* key : {"name", "type", "default", "doc", "min", "max", "choices"}) {
     EXPECT_TRUE(described["params"][0].contains(key)) << key;
   }
@@ -127,9 +126,7 @@ TEST_F(Runner, MisspeltCommandsAndOptionsGetTheNearestOne) {
   expect_failure("", 2, "no command");
 }
 
-TEST_F(Runner, AMissingPluginFolderEndsWithThree) {
-  expect_failure("--plugin-path nowhere list", 3, "nowhere");
-}
+TEST_F(Runner, AMissingPluginFolderEndsWithThree) { expect_failure("--plugin-path nowhere list", 3, "nowhere"); }
 
 TEST_F(Runner, AnUnusableDeviceEndsWithFour) {
   if (run("doctor --json").standard_output.find("cuda") != std::string::npos) GTEST_SKIP() << "there is a GPU here";
@@ -175,9 +172,8 @@ TEST_F(Runner, ASignalLeavesNoHalfWrittenFile) {
 }
 
 TEST_F(Runner, StdoutHoldsDataOnlyAndNoColorIsObeyed) {
-  const auto outcome =
-      run_command("NO_COLOR=1 " + kRunner + " --log-level debug forward --json " + shipped("models/tiny_gpt.yaml"),
-                  in(""), in(""));
+  const auto outcome = run_command(
+      "NO_COLOR=1 " + kRunner + " --log-level debug forward --json " + shipped("models/tiny_gpt.yaml"), in(""), in(""));
   EXPECT_TRUE(json::parse(outcome.standard_output, nullptr, false).is_object());
   EXPECT_EQ(outcome.standard_error.find('\033'), std::string::npos);
 }

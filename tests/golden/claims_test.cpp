@@ -40,7 +40,7 @@ TEST(Claims, OfTheShippedVariantsAreTheOnesInTheTable) {
   std::string table = "# kind, variant: claims with defaults at d_model 8, n_heads 2, context_length 16\n";
   for (const auto* variant : plugins.all()) {
     table += std::string(to_string(variant->kind)) + ", " + variant->name + ": " +
-             claims_text(variant->claims(test::kSmallDims, test::default_values(*variant))) + "\n";
+             claims_text(variant->claims(test::small_dims(), test::default_values(*variant))) + "\n";
   }
   const std::string golden = HEADWRIGHT_SOURCE_DIR "/tests/golden/claims.txt";
   if (std::getenv("HEADWRIGHT_ACCEPT") != nullptr) std::ofstream(golden) << table;

@@ -107,7 +107,7 @@ void compare(const Case& c) {
     return unpadded && c.mask.sees(i - c.sizes.q_len + 1, j - c.sizes.k_len + 1, unpadded);
   };
   const reference::Problem problem{
-      to_reference(q), to_reference(k), to_reference(v), 1 / std::sqrt(double(kHead)), c.cap, sees};
+      to_reference(q), to_reference(k), to_reference(v), 1 / std::sqrt(static_cast<double>(kHead)), c.cap, sees};
   const auto expected = reference::attend(problem);
   const auto got = attend(q, k, v, scoring);
   expect_near(got.y, expected.y, c.tolerance, "y");

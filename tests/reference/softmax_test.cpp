@@ -2,6 +2,8 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include <numbers>
+
 #include "headwright/attention.h"
 #include "helpers/components.h"
 #include "reference/attend_reference.h"
@@ -39,10 +41,10 @@ Matrix projected(const torch::nn::Module& layer, const std::string& name, const 
 
 /// Channels h * d_head ... of each token are head h.
 reference::Tensor4 in_heads(const Matrix& x, long n_heads) {
-  const long d_head = static_cast<long>(x[0].size()) / n_heads;
-  reference::Tensor4 heads(1, n_heads, static_cast<long>(x.size()), d_head);
+  const long d_head = std::ssize(x[0]) / n_heads;
+  reference::Tensor4 heads(1, n_heads, std::ssize(x), d_head);
   for (long h = 0; h < n_heads; ++h) {
-    for (long i = 0; i < static_cast<long>(x.size()); ++i) {
+    for (long i = 0; i < std::ssize(x); ++i) {
       for (long c = 0; c < d_head; ++c) {
         heads.at(0, h, i, c) = x[static_cast<std::size_t>(i)][static_cast<std::size_t>(h * d_head + c)];
       }
@@ -106,7 +108,7 @@ TEST_F(SoftmaxLayer, EqualsLoopsWithGroupedHeadsACausalMaskAndAKeyMask) {
   const auto y = layer->forward({.x = x, .key_mask = key_mask});
   for (long row = 0; row < 2; ++row) {
     const auto expected =
-        by_loops(*layer, x[row], x[row], 1 / std::sqrt(3.0), [](long i, long j) { return j <= i && j % 3 != 1; });
+        by_loops(*layer, x[row], x[row], std::numbers::inv_sqrt3, [](long i, long j) { return j <= i && j % 3 != 1; });
     EXPECT_TRUE(y[row].allclose(expected, 0, kTolerance)) << row;
   }
 }

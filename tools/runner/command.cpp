@@ -17,7 +17,9 @@ class ExamplesFirst final : public CLI::Formatter {
     CLI::detail::format_help(line, command->get_display_name(true), text.substr(0, text.find('\n')), column_width_);
     return line.str();
   }
-  std::string make_description(const CLI::App* app) const override { return CLI::Formatter::make_description(app) + "\n"; }
+  std::string make_description(const CLI::App* app) const override {
+    return CLI::Formatter::make_description(app) + "\n";
+  }
 };
 
 }  // namespace
@@ -72,8 +74,6 @@ std::optional<run::InputChoice> InputOptions::choice() const {
   return {};
 }
 
-void print_json(const Json& object) {
-  std::cout << object.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
-}
+void print_json(const Json& object) { std::cout << object.dump(2, ' ', false, Json::error_handler_t::replace) << '\n'; }
 
 }  // namespace headwright::runner

@@ -64,8 +64,8 @@ int compare(const Global& global, const Options& options) {
     print_json(object);
   } else {
     std::cout << table_text(rows) << (equal ? "equal" : "different") << ": max abs error "
-              << support::number_text(result.max_abs_error) << ", tolerance "
-              << support::number_text(options.tolerance) << '\n';
+              << support::number_text(result.max_abs_error) << ", tolerance " << support::number_text(options.tolerance)
+              << '\n';
   }
   return equal ? kOk : kDiffers;
 }

@@ -16,9 +16,8 @@ namespace {
 
 Json as_json(const registry::Registry& registry) {
   Json object;
-  object["versions"] = {{"headwright", HEADWRIGHT_VERSION},
-                        {"abi", std::to_string(kAbiNumber)},
-                        {"toolchain", HEADWRIGHT_TOOLCHAIN}};
+  object["versions"] = {
+      {"headwright", HEADWRIGHT_VERSION}, {"abi", std::to_string(kAbiNumber)}, {"toolchain", HEADWRIGHT_TOOLCHAIN}};
   object["devices"] = model::usable_devices();
   object["threads"] = at::get_num_threads();
   object["memory"] = support::usable_memory();
@@ -38,9 +37,7 @@ int doctor(const Global& global, bool json) {
     print_json(report);
     return kOk;
   }
-  const auto joined = [&](const char* key) {
-    return support::join(report[key].get<std::vector<std::string>>(), ", ");
-  };
+  const auto joined = [&](const char* key) { return support::join(report[key].get<std::vector<std::string>>(), ", "); };
   std::cout << table_text({{"headwright", HEADWRIGHT_VERSION},
                            {"plugin ABI", std::to_string(kAbiNumber)},
                            {"built with", HEADWRIGHT_TOOLCHAIN},

@@ -50,10 +50,11 @@ int write(const Global& global, const Options& options) {
 
 void add_export(CLI::App& app, Global& global) {
   const auto options = std::make_shared<Options>();
-  auto& command = add_command(app, global, "export", "write a config's model to a file",
-                              "  runner export configs/models/tiny_gpt.yaml -o tiny.pt            torch.jit.load reads it\n"
-                              "  runner export configs/models/tiny_gpt.yaml -o tiny.safetensors   the weights alone",
-                              [&global, options] { return write(global, *options); });
+  auto& command =
+      add_command(app, global, "export", "write a config's model to a file",
+                  "  runner export configs/models/tiny_gpt.yaml -o tiny.pt            torch.jit.load reads it\n"
+                  "  runner export configs/models/tiny_gpt.yaml -o tiny.safetensors   the weights alone",
+                  [&global, options] { return write(global, *options); });
   options->config.add_to(command);
   command.add_option("-o,--output", options->output, "the file to write")->required()->type_name("FILE");
   command.add_option("--format", options->format, "instead of the one that the file's ending says")

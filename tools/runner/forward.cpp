@@ -35,9 +35,10 @@ Json as_json(const bind::Plan& plan, const model::Model& model, const run::Forwa
 }
 
 void print(const bind::Plan& plan, const model::Model& model, const run::Forward& result, const Options& options) {
-  std::cout << plan.name << ": " << support::with_thousands(model::count_parameters(model)) << " parameters, " << plan.run.dtype
-            << " on " << result.y.device().str() << ", " << support::number_text(std::round(result.seconds * 1e5) / 100)
-            << " ms\n\ny " << tensor_text(result.y, options.decimals, options.full) << '\n';
+  std::cout << plan.name << ": " << support::with_thousands(model::count_parameters(model)) << " parameters, "
+            << plan.run.dtype << " on " << result.y.device().str() << ", "
+            << support::number_text(std::round(result.seconds * 1e5) / 100) << " ms\n\ny "
+            << tensor_text(result.y, options.decimals, options.full) << '\n';
 }
 
 int forward(const Global& global, const Options& options) {

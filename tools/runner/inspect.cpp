@@ -35,8 +35,9 @@ int inspect(const Options& options) {
     print_json(as_json(found));
     return found.valid ? kOk : kDiffers;
   }
-  std::cout << found.file << ": " << found.format << ", " << support::with_thousands(found.parameters) << " parameters, "
-            << (found.valid ? "valid" : "NOT VALID: " + found.detail) << "\nsha256 " << found.sha256 << '\n';
+  std::cout << found.file << ": " << found.format << ", " << support::with_thousands(found.parameters)
+            << " parameters, " << (found.valid ? "valid" : "NOT VALID: " + found.detail) << "\nsha256 " << found.sha256
+            << '\n';
   for (const auto& [name, version] : found.versions) std::cout << name << ' ' << version << '\n';
   std::cout << checks_text(found.checked) << "\nconfig:\n" << found.config;
   return found.valid ? kOk : kDiffers;

@@ -62,7 +62,8 @@ std::string unknown_option(const CLI::App& app, const CLI::App* command, const s
 
 }  // namespace
 
-std::string usage_message(const CLI::App& app, const std::vector<std::string>& arguments, const CLI::ParseError& error) {
+std::string usage_message(const CLI::App& app, const std::vector<std::string>& arguments,
+                          const CLI::ParseError& error) {
   const auto names = command_names(app);
   const auto word = first_word(app, arguments);
   if (word.empty()) return "no command; 'runner --help' shows examples (known: " + support::join(names, ", ") + ")";

@@ -13,8 +13,8 @@
 namespace headwright::runner {
 namespace {
 
-constexpr std::int64_t kWhole = 1000;     // elements that are printed without leaving out the middle
-constexpr std::int64_t kEdge = 3;         // what stays of each dimension otherwise
+constexpr std::int64_t kWhole = 1000;  // elements that are printed without leaving out the middle
+constexpr std::int64_t kEdge = 3;      // what stays of each dimension otherwise
 constexpr std::int64_t kJsonWhole = 4096;
 
 struct Printer {

@@ -28,7 +28,8 @@ void origins(const Node& node, const std::string& path, std::vector<std::pair<st
 
 Json node_json(const Node& node) {
   switch (node.type) {
-    case Node::Type::null: return nullptr;
+    case Node::Type::null:
+      return nullptr;
     case Node::Type::list: {
       auto list = Json::array();
       for (const auto& item : node.items) list.push_back(node_json(item));
@@ -39,7 +40,8 @@ Json node_json(const Node& node) {
       for (const auto& [key, mark, value] : node.entries) object[key] = node_json(value);
       return object;
     }
-    case Node::Type::scalar: break;
+    case Node::Type::scalar:
+      break;
   }
   if (spec::is_null(node)) return nullptr;
   if (const auto flag = spec::as_bool(node); flag.value) return *flag.value;

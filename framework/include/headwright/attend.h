@@ -17,9 +17,9 @@ struct Scoring {
   Mask mask;
   at::Tensor key_mask;  // (batch, keys) bool, true = visible; always intersected with `mask`
   std::vector<ScoreModifier> modifiers;
-  double dropout = 0;            // probability of dropping a weight; pass 0 outside training
-  bool same_sequence = false;    // q and k are the same tokens, so their lengths are equal
-  bool needs_lse = false;        // fill Attended::lse, with its gradient
+  double dropout = 0;           // probability of dropping a weight; pass 0 outside training
+  bool same_sequence = false;   // q and k are the same tokens, so their lengths are equal
+  bool needs_lse = false;       // fill Attended::lse, with its gradient
   std::string kernel = "auto";  // "auto", or the name of a kernel: one that cannot is an error, never a substitute
 };
 

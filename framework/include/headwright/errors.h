@@ -54,8 +54,8 @@ class HEADWRIGHT_API ResourceError : public Error {
 /// One fault in a config: where it stands, and what is wrong there.
 struct Problem {
   std::string file;
-  int line = 0;    // from 1; 0 = the file as a whole
-  int column = 0;  // from 1, in characters
+  int line = 0;            // from 1; 0 = the file as a whole
+  int column = 0;          // from 1, in characters
   std::string path;        // "model.blocks.dense.attention.dropout"
   std::string message;     // what was got, what was expected
   std::string suggestion;  // the nearest valid key or value; empty = none

@@ -25,9 +25,9 @@ class HEADWRIGHT_API Mask {
   Mask();  ///< everything is visible
   explicit Mask(std::shared_ptr<const MaskNode> node);
 
-  static Mask causal();                    ///< a query sees itself and what came before
-  static Mask window(std::int64_t size);   ///< the last `size` keys, itself included; >= 1
-  static Mask key_padding();               ///< the keys that the run-time key mask marks as visible
+  static Mask causal();                      ///< a query sees itself and what came before
+  static Mask window(std::int64_t size);     ///< the last `size` keys, itself included; >= 1
+  static Mask key_padding();                 ///< the keys that the run-time key mask marks as visible
   static Mask all(std::vector<Mask> parts);  ///< visible in every part
   static Mask any(std::vector<Mask> parts);  ///< visible in at least one part
   static Mask negation(Mask part);           ///< visible where `part` is not

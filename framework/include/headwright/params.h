@@ -1,6 +1,7 @@
 // One declaration per parameter: a plain struct with defaults, and fields() that lists its rows.
 // Checking of configs, hints, JSON Schema, `runner describe` and the docs all derive from these rows.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <limits>
@@ -49,16 +50,16 @@ enum class ParamType { boolean, integer, number, text, mask, modifiers, componen
 struct Limits {
   double min = -std::numeric_limits<double>::infinity();
   double max = std::numeric_limits<double>::infinity();
-  bool min_excluded = false;  // the value must be greater than min
-  bool max_excluded = false;  // the value must be less than max
-  bool required = false;      // has no default: the config must give it
+  bool min_excluded = false;                  // the value must be greater than min
+  bool max_excluded = false;                  // the value must be less than max
+  bool required = false;                      // has no default: the config must give it
   std::array<std::string_view, 8> choices{};  // of a text; the first empty one ends the list
   Kind kind = Kind::position;                 // of a component
 };
 
 constexpr Limits operator|(Limits a, const Limits& b) {
-  if (b.min > a.min) a.min = b.min;
-  if (b.max < a.max) a.max = b.max;
+  a.min = std::max(a.min, b.min);
+  a.max = std::min(a.max, b.max);
   a.min_excluded |= b.min_excluded;
   a.max_excluded |= b.max_excluded;
   a.required |= b.required;
@@ -82,13 +83,13 @@ constexpr Limits one_of(Text... choice) {
 template <class P, class T>
 struct Field {
   std::string_view name;
-  T P::*member;
+  T P::* member;
   std::string_view doc;
   Limits limits;
 };
 
 template <class P, class T>
-constexpr Field<P, T> field(std::string_view name, T P::*member, std::string_view doc, Limits limits = {}) {
+constexpr Field<P, T> field(std::string_view name, T P::* member, std::string_view doc, Limits limits = {}) {
   return {name, member, doc, limits};
 }
 

@@ -23,8 +23,8 @@
 namespace headwright {
 
 template <class M>
-concept OfAKind = std::derived_from<M, Attention> || std::derived_from<M, FeedForward> ||
-                     std::derived_from<M, Norm> || std::derived_from<M, Position>;
+concept OfAKind = std::derived_from<M, Attention> || std::derived_from<M, FeedForward> || std::derived_from<M, Norm> ||
+                  std::derived_from<M, Position>;
 
 /// Attention and positions promise something that depends on the variant, so they must say it.
 template <class M>
@@ -34,12 +34,12 @@ concept StatesClaims = requires(const Dims& dims, const typename M::Params& para
 
 /// What HEADWRIGHT_PLUGIN asks of a class. Each line that fails is named by the compiler at the registration.
 template <class M>
-concept Variant = OfAKind<M> &&                                             // derives from one of the kinds
-                  !std::is_abstract_v<M> &&                                    // implements the kind's functions
-                  Described<typename M::Params> &&                             // Params has defaults and fields()
+concept Variant = OfAKind<M> &&                     // derives from one of the kinds
+                  !std::is_abstract_v<M> &&         // implements the kind's functions
+                  Described<typename M::Params> &&  // Params has defaults and fields()
                   std::constructible_from<M, const Dims&, const typename M::Params&> &&
-                  std::convertible_to<decltype(M::kSummary), std::string> &&   // one line
-                  std::convertible_to<decltype(M::kSource), std::string> &&    // paper and section
+                  std::convertible_to<decltype(M::kSummary), std::string> &&  // one line
+                  std::convertible_to<decltype(M::kSource), std::string> &&   // paper and section
                   (StatesClaims<M> || std::derived_from<M, FeedForward> || std::derived_from<M, Norm>);
 
 template <class M>

@@ -24,22 +24,22 @@ struct Dims {
   std::int64_t d_context = 0;       // width of the context of cross-attention
   std::int64_t layer = 0;           // index of this layer
   std::int64_t n_layers = 1;
-  std::string kernel = "auto";      // the attention kernel that the config asks for
+  std::string kernel = "auto";  // the attention kernel that the config asks for
 };
 
 /// What a variant promises for given dims and params. The conformance kit asks for exactly this.
 struct Claims {
-  bool causal = false;          // no output depends on a later token
-  bool context = false;         // needs inputs.context: cross-attention
-  bool key_mask = false;        // honours key_mask (or context_mask, with a context)
-  bool differentiable = true;   // gradients reach inputs and every parameter
-  bool dynamic_export = true;   // the exported form takes any batch size and length
-  bool core = false;            // computed by the attention core, so a kernel can be chosen
-  bool embed = false;           // position: adds to embeddings
-  bool rotate = false;          // position: rotates q and k
-  bool bias = false;            // position: adds to scores
-  std::int64_t d_out = 0;       // width of the output; 0 = d_model
-  std::string cost;             // "O(seq^2 d_model)"
+  bool causal = false;         // no output depends on a later token
+  bool context = false;        // needs inputs.context: cross-attention
+  bool key_mask = false;       // honours key_mask (or context_mask, with a context)
+  bool differentiable = true;  // gradients reach inputs and every parameter
+  bool dynamic_export = true;  // the exported form takes any batch size and length
+  bool core = false;           // computed by the attention core, so a kernel can be chosen
+  bool embed = false;          // position: adds to embeddings
+  bool rotate = false;         // position: rotates q and k
+  bool bias = false;           // position: adds to scores
+  std::int64_t d_out = 0;      // width of the output; 0 = d_model
+  std::string cost;            // "O(seq^2 d_model)"
 };
 
 /// Collects what `check` finds. `name` is a parameter of the variant or a member of Dims.

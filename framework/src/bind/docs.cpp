@@ -43,13 +43,27 @@ std::string kinds_text(const Kinds& kinds) {
 std::string type_text(const ParamSpec& row) {
   std::string name;
   switch (row.type) {
-    case ParamType::boolean: name = "bool"; break;
-    case ParamType::integer: name = "integer"; break;
-    case ParamType::number: name = "number"; break;
-    case ParamType::text: name = row.limits.choices[0].empty() ? "text" : "choice"; break;
-    case ParamType::mask: name = "mask"; break;
-    case ParamType::modifiers: name = "list of score modifiers"; break;
-    case ParamType::component: name = std::string(to_string(row.limits.kind)); break;
+    case ParamType::boolean:
+      name = "bool";
+      break;
+    case ParamType::integer:
+      name = "integer";
+      break;
+    case ParamType::number:
+      name = "number";
+      break;
+    case ParamType::text:
+      name = row.limits.choices[0].empty() ? "text" : "choice";
+      break;
+    case ParamType::mask:
+      name = "mask";
+      break;
+    case ParamType::modifiers:
+      name = "list of score modifiers";
+      break;
+    case ParamType::component:
+      name = std::string(to_string(row.limits.kind));
+      break;
   }
   if (row.is_list) name = "list of " + name;
   return row.is_optional ? name + " or null" : name;

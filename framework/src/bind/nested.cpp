@@ -19,9 +19,12 @@ bool take(Reader& reader, const Node& node, const std::string& path, const spec:
 
 bool read_element(Reader& reader, const Node& node, const std::string& path, Element element, Nested& nested) {
   switch (element) {
-    case Element::integer: return take(reader, node, path, spec::as_integer(node), nested);
-    case Element::boolean: return take(reader, node, path, spec::as_bool(node), nested);
-    case Element::number: break;
+    case Element::integer:
+      return take(reader, node, path, spec::as_integer(node), nested);
+    case Element::boolean:
+      return take(reader, node, path, spec::as_bool(node), nested);
+    case Element::number:
+      break;
   }
   return take(reader, node, path, spec::as_number(node), nested);
 }

@@ -25,7 +25,7 @@ struct BlockPlan {
   Order order = Order::plain;
   double dropout = 0;  // on what is added to the residual
   Component attention, feed_forward, norm;
-  Claims claims;         // of the attention
+  Claims claims;           // of the attention
   std::int64_t d_out = 0;  // width that the block hands on
 };
 

@@ -22,12 +22,21 @@ Json number(double value) {
 Json single(const ParamSpec& row) {
   Json type;
   switch (row.type) {
-    case ParamType::boolean: return {{"type", "boolean"}};
-    case ParamType::integer: type = {{"type", "integer"}}; break;
-    case ParamType::number: type = {{"type", "number"}}; break;
-    case ParamType::text: type = {{"type", "string"}}; break;
-    case ParamType::mask: return {{"anyOf", {reference("mask"), {{"type", "null"}}}}};
-    case ParamType::modifiers: return {{"type", "array"}, {"items", reference("modifier")}};
+    case ParamType::boolean:
+      return {{"type", "boolean"}};
+    case ParamType::integer:
+      type = {{"type", "integer"}};
+      break;
+    case ParamType::number:
+      type = {{"type", "number"}};
+      break;
+    case ParamType::text:
+      type = {{"type", "string"}};
+      break;
+    case ParamType::mask:
+      return {{"anyOf", {reference("mask"), {{"type", "null"}}}}};
+    case ParamType::modifiers:
+      return {{"type", "array"}, {"items", reference("modifier")}};
     case ParamType::component:
       return {{"anyOf", {reference(std::string(to_string(row.limits.kind))), {{"type", "null"}}}}};
   }
@@ -131,12 +140,10 @@ Json named(const Kinds& kinds) {
 Json mask() {
   Json choices = named(mask_kinds());
   const Json list = {{"type", "array"}, {"minItems", 1}, {"items", reference("mask")}};
-  for (const auto& [name, value] : std::initializer_list<std::pair<std::string, Json>>{
-           {"all", list}, {"any", list}, {"not", reference("mask")}}) {
-    choices.push_back({{"type", "object"},
-                       {"additionalProperties", false},
-                       {"required", {name}},
-                       {"properties", {{name, value}}}});
+  for (const auto& [name, value] :
+       std::initializer_list<std::pair<std::string, Json>>{{"all", list}, {"any", list}, {"not", reference("mask")}}) {
+    choices.push_back(
+        {{"type", "object"}, {"additionalProperties", false}, {"required", {name}}, {"properties", {{name, value}}}});
   }
   return {{"anyOf", std::move(choices)}};
 }
@@ -165,12 +172,9 @@ Json model() {
 }
 
 Json input(const Table& table) {
-  std::map<std::string, Json> structures{{"values", nested("number", 3)},
-                                         {"tokens", nested("integer", 2)},
-                                         {"random", object(random_table().rows)},
-                                         {"lengths", nested("integer", 1)},
-                                         {"key_mask", nested("boolean", 2)},
-                                         {"context", reference("context")}};
+  std::map<std::string, Json> structures{{"values", nested("number", 3)},         {"tokens", nested("integer", 2)},
+                                         {"random", object(random_table().rows)}, {"lengths", nested("integer", 1)},
+                                         {"key_mask", nested("boolean", 2)},      {"context", reference("context")}};
   return object(table, structures);
 }
 

@@ -1,5 +1,5 @@
-// The framework's own keys, declared with the same rows as a plugin's parameters. The reader, the hints, the JSON Schema
-// and the docs all walk these tables.
+// The framework's own keys, declared with the same rows as a plugin's parameters. The reader, the hints, the JSON
+// Schema and the docs all walk these tables.
 #pragma once
 #include <optional>
 #include <string>

@@ -29,7 +29,7 @@ std::string first_lines(const std::exception& error) {
 void trace(Part& part, const std::string& name, const Signature& signature, const Inputs& example) {
   jit::Stack stack;
   for (const auto& value : signature.values(example)) stack.emplace_back(value);
-  const auto run = [&](jit::Stack inputs) -> jit::Stack {
+  const auto run = [&](const jit::Stack& inputs) -> jit::Stack {
     const jit::tracer::NoWarn quiet;  // what a trace leaves out is found by running it at other shapes
     std::vector<at::Tensor> values;
     for (const auto& input : inputs) values.push_back(input.toTensor());
@@ -40,8 +40,8 @@ void trace(Part& part, const std::string& name, const Signature& signature, cons
     const auto traced = jit::tracer::trace(stack, run, no_name, /*strict=*/true, /*force_outplace=*/false,
                                            &part.scripted, signature.names());
     const auto type = part.scripted.type();
-    type->addMethod(
-        type->compilation_unit()->create_function(c10::QualifiedName(*type->name(), name), traced.first->graph));
+    const auto prefix = type->name().value_or(c10::QualifiedName(part.variant));  // a class always has a name
+    type->addMethod(type->compilation_unit()->create_function(c10::QualifiedName(prefix, name), traced.first->graph));
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {
@@ -129,7 +129,7 @@ jit::Module mirror(const torch::nn::Module& module, const std::string& name, con
 
 void write_component(Part& part, const Inputs& example, const std::string& text, const Unit& unit) {
   auto name = part.path;
-  std::replace(name.begin(), name.end(), '.', '_');
+  std::ranges::replace(name, '.', '_');
   part.scripted = mirror(*part.module, name, unit);
   if (!text.empty()) {
     define_written(part, text);

@@ -5,6 +5,7 @@
 #include <torch/csrc/jit/ir/ir.h>
 
 #include <algorithm>
+#include <array>
 #include <string_view>
 
 #include "headwright/shapes.h"
@@ -17,22 +18,21 @@ namespace jit = torch::jit;
 /// A number that torch wrapped as a 0-d CPU tensor. These operators take it together with tensors of any device.
 bool may_be_a_number(const at::Tensor& tensor, const jit::Value& value) {
   if (tensor.dim() != 0 || !tensor.device().is_cpu()) return false;
-  constexpr std::string_view kTakesNumbers[] = {"aten::add",          "aten::sub",
-                                                "aten::rsub",         "aten::mul",
-                                                "aten::div",          "aten::floor_divide",
-                                                "aten::remainder",    "aten::pow",
-                                                "aten::eq",           "aten::ne",
-                                                "aten::lt",           "aten::le",
-                                                "aten::gt",           "aten::ge",
-                                                "aten::add_",         "aten::sub_",
-                                                "aten::mul_",         "aten::div_",
-                                                "aten::maximum",      "aten::minimum",
-                                                "aten::where",        "aten::masked_fill",
-                                                "aten::masked_fill_", "aten::Int",
-                                                "aten::Float",        "aten::ScalarImplicit"};
-  return std::all_of(value.uses().begin(), value.uses().end(), [&](const jit::Use& use) {
-    return std::find(std::begin(kTakesNumbers), std::end(kTakesNumbers), use.user->kind().toQualString()) !=
-           std::end(kTakesNumbers);
+  static constexpr auto kTakesNumbers = std::to_array<std::string_view>({"aten::add",          "aten::sub",
+                                                                         "aten::rsub",         "aten::mul",
+                                                                         "aten::div",          "aten::floor_divide",
+                                                                         "aten::remainder",    "aten::pow",
+                                                                         "aten::eq",           "aten::ne",
+                                                                         "aten::lt",           "aten::le",
+                                                                         "aten::gt",           "aten::ge",
+                                                                         "aten::add_",         "aten::sub_",
+                                                                         "aten::mul_",         "aten::div_",
+                                                                         "aten::maximum",      "aten::minimum",
+                                                                         "aten::where",        "aten::masked_fill",
+                                                                         "aten::masked_fill_", "aten::Int",
+                                                                         "aten::Float",        "aten::ScalarImplicit"});
+  return std::ranges::all_of(value.uses(), [&](const jit::Use& use) {
+    return std::ranges::find(kTakesNumbers, use.user->kind().toQualString()) != kTakesNumbers.end();
   });
 }
 

@@ -47,7 +47,7 @@ class ForExport {
 };
 
 /// What a file that is none of ours begins with.
-std::string describe(const std::string& begin) {
+std::string describe(std::string_view begin) {
   if (begin.empty()) return "an empty file";
   return "a file that begins with '" + support::printable(begin, 24) + "'";
 }
@@ -56,6 +56,7 @@ std::string describe(const std::string& begin) {
 
 std::vector<std::string> formats() {
   std::vector<std::string> names;
+  names.reserve(kFormats.size());
   for (const auto& format : kFormats) names.emplace_back(format.name);
   return names;
 }

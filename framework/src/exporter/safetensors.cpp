@@ -50,12 +50,12 @@ void add_metadata(support::Sha256& digest, const Metadata& metadata) {
 
 void add_title(support::Sha256& digest, const std::string& name, at::ScalarType dtype, at::IntArrayRef shape) {
   std::string title = name + '\0' + c10::toString(dtype);
-  for (const auto extent : shape) title += ' ' + std::to_string(extent);
+  for (const auto extent : shape) title.append(" ").append(std::to_string(extent));
   digest.add(title + '\0');
 }
 
 std::string digest_of(tensor_io::Named tensors, const Metadata& metadata) {
-  std::sort(tensors.begin(), tensors.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::ranges::sort(tensors, {}, &tensor_io::Named::value_type::first);
   support::Sha256 digest;
   add_metadata(digest, metadata);
   for (const auto& [name, tensor] : tensors) {
@@ -67,7 +67,7 @@ std::string digest_of(tensor_io::Named tensors, const Metadata& metadata) {
 }
 
 std::string digest_of(const std::filesystem::path& path, tensor_io::SafetensorsHeader header) {
-  std::sort(header.entries.begin(), header.entries.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  std::ranges::sort(header.entries, {}, &tensor_io::SafetensorsHeader::Entry::name);
   support::Sha256 digest;
   add_metadata(digest, header.metadata);
   std::ifstream stream(path, std::ios::binary);

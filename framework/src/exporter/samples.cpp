@@ -20,14 +20,13 @@ std::int64_t context_width(const bind::ModelPlan& plan) {
 }  // namespace
 
 Samples::Samples(const bind::Plan& plan)
-    : plan_(plan.model),
+    : d_model_(plan.model.dims.d_model),
+      vocab_size_(plan.model.embedding ? plan.model.embedding->vocab_size : 0),
       dtype_(model::dtype_from(plan.run.dtype)),
       d_context_(context_width(plan.model)),
       generator_(at::make_generator<at::CPUGeneratorImpl>(123)) {}
 
-Inputs Samples::inputs(const Size& size, bool masked) {
-  return features(size, plan_.embedding ? 0 : plan_.dims.d_model, masked);
-}
+Inputs Samples::inputs(const Size& size, bool masked) { return features(size, vocab_size_ > 0 ? 0 : d_model_, masked); }
 
 Inputs Samples::features(const Size& size, std::int64_t width, bool masked) {
   Inputs inputs;
@@ -39,10 +38,10 @@ Inputs Samples::features(const Size& size, std::int64_t width, bool masked) {
 }
 
 at::Tensor Samples::tokens(const Size& size) {
-  return at::randint(0, plan_.embedding->vocab_size, {size.batch, size.seq}, generator_, at::dtype(at::kLong));
+  return at::randint(0, vocab_size_, {size.batch, size.seq}, generator_, at::dtype(at::kLong));
 }
 
-at::Tensor Samples::normal(std::vector<std::int64_t> shape) {
+at::Tensor Samples::normal(at::IntArrayRef shape) {
   return at::randn(shape, generator_, at::dtype(at::kFloat)).to(dtype_);
 }
 

@@ -23,10 +23,10 @@ class Samples {
 
  private:
   at::Tensor tokens(const Size& size);
-  at::Tensor normal(std::vector<std::int64_t> shape);
+  at::Tensor normal(at::IntArrayRef shape);
   at::Tensor mask(std::int64_t batch, std::int64_t keys);
 
-  const bind::ModelPlan& plan_;
+  const std::int64_t d_model_, vocab_size_;  // 0 = features come in
   const at::ScalarType dtype_;
   const std::int64_t d_context_;
   at::Generator generator_;

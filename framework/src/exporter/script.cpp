@@ -75,12 +75,12 @@ class Builder {
     const auto call = [&](const std::string& name, const std::string& arguments) {
       text += "    x = self." + name + ".forward(" + arguments + ")\n";
     };
-    if (model_.embedding) {
+    if (const auto& embedding = plan_.embedding) {
       add(script_.module, {.path = "embedding",
-                           .variant = plan_.embedding->position ? plan_.embedding->position.variant->name : "embedding",
+                           .variant = embedding->position ? embedding->position.variant->name : "embedding",
                            .module = model_.embedding.get(),
                            .eager = [e = model_.embedding](const Inputs& in) { return e->forward(in.x, in.positions); },
-                           .dynamic = claims_dynamic(plan_.embedding->position, plan_.dims)});
+                           .dynamic = claims_dynamic(embedding->position, plan_.dims)});
       call("embedding", "x");
     }
     add_blocks();

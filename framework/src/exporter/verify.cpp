@@ -112,7 +112,7 @@ std::vector<Check> verify(const Script& script, model::Model& model, const bind:
   return checks;
 }
 
-void verify_file(torch::jit::Module loaded, const Script& script, const bind::Plan& plan, const Size& size) {
+void verify_file(const torch::jit::Module& loaded, const Script& script, const bind::Plan& plan, const Size& size) {
   const auto signature = script.signature.without_masks();
   const auto inputs = Samples(plan).inputs(size, /*masked=*/false);
   const auto found = compare(loaded, signature, inputs, call(script.module, signature, inputs));

@@ -13,7 +13,7 @@ std::vector<Check> verify(const Script& script, model::Model& model, const bind:
                           const std::vector<Size>& sizes);
 
 /// Throws Error unless `loaded`, read back from what was written, gives the same as script.module.
-void verify_file(torch::jit::Module loaded, const Script& script, const bind::Plan& plan, const Size& size);
+void verify_file(const torch::jit::Module& loaded, const Script& script, const bind::Plan& plan, const Size& size);
 
 /// The largest difference; equal where both are the same infinity or both NaN, infinite where only one is.
 double max_abs_error(const at::Tensor& got, const at::Tensor& expected);

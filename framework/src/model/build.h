@@ -19,10 +19,10 @@ std::int64_t count_parameters(const torch::nn::Module& module);
 
 /// Sizes of a model, found without allocating it.
 struct Footprint {
-  std::int64_t parameters = 0;  // tied weights once
-  std::int64_t bytes = 0;       // parameters and buffers, in the plan's dtype
+  std::int64_t parameters = 0;                                // tied weights once
+  std::int64_t bytes = 0;                                     // parameters and buffers, in the plan's dtype
   std::vector<std::pair<std::string, std::int64_t>> modules;  // path -> its own parameters, in the order of the tree
-  std::vector<std::pair<std::string, KernelChoice>> kernels;   // of every attention, by module path
+  std::vector<std::pair<std::string, KernelChoice>> kernels;  // of every attention, by module path
 };
 
 /// Throws ResourceError where the sizes overflow.

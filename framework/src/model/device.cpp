@@ -10,12 +10,12 @@
 namespace headwright::model {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, at::ScalarType>, 4> kDtypes{{{"float32", at::kFloat},
-                                                                             {"float64", at::kDouble},
-                                                                             {"bfloat16", at::kBFloat16},
-                                                                             {"float16", at::kHalf}}};
+constexpr std::array<std::pair<std::string_view, at::ScalarType>, 4> kDtypes{
+    {{"float32", at::kFloat}, {"float64", at::kDouble}, {"bfloat16", at::kBFloat16}, {"float16", at::kHalf}}};
 
-int cuda_devices() { return at::hasCUDA() ? at::globalContext().getAcceleratorHooksInterface(at::kCUDA).deviceCount() : 0; }
+int cuda_devices() {
+  return at::hasCUDA() ? at::globalContext().getAcceleratorHooksInterface(at::kCUDA).deviceCount() : 0;
+}
 
 std::string why_not(const std::string& name) {
   if (name.starts_with("cuda") && !at::hasCUDA()) return "this libtorch was built without CUDA";
@@ -46,8 +46,8 @@ at::Device device_from(const std::string& name) {
   }
   const std::string wanted = name == "cuda" ? "cuda:0" : name;
   if (std::ranges::find(usable, wanted) != usable.end()) return at::Device(wanted);
-  throw ResourceError("device '" + name + "' is not usable: " + why_not(name) + "; usable: " +
-                      support::join(usable, ", "));
+  throw ResourceError("device '" + name + "' is not usable: " + why_not(name) +
+                      "; usable: " + support::join(usable, ", "));
 }
 
 at::ScalarType dtype_from(const std::string& name) {
@@ -62,10 +62,14 @@ std::string dtype_name(at::ScalarType dtype) {
     if (known == dtype) return std::string(text);
   }
   switch (dtype) {
-    case at::kLong: return "int64";
-    case at::kInt: return "int32";
-    case at::kBool: return "bool";
-    default: return c10::toString(dtype);
+    case at::kLong:
+      return "int64";
+    case at::kInt:
+      return "int32";
+    case at::kBool:
+      return "bool";
+    default:
+      return c10::toString(dtype);
   }
 }
 

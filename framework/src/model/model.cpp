@@ -55,7 +55,8 @@ at::Tensor Block::forward(const Inputs& inputs) {
       const auto normed = attention_norm->forward(x);
       return x + attend_to(normed) + feed(normed);
     }
-    case bind::Order::plain: break;
+    case bind::Order::plain:
+      break;
   }
   if (attention) x = attend_to(x);
   if (feed_forward) x = feed(x);
@@ -88,8 +89,8 @@ Model::Model(const bind::ModelPlan& plan) {
   if (plan.final_norm) final_norm = register_module("final_norm", make<Norm>(plan.final_norm, last));
   if (plan.head) {
     tied = plan.head->tied;
-    head = register_module("head", std::make_shared<Head>(last.d_model, *plan.head,
-                                                          tied ? embedding->token->weight : at::Tensor()));
+    head = register_module(
+        "head", std::make_shared<Head>(last.d_model, *plan.head, tied ? embedding->token->weight : at::Tensor()));
   }
 }
 

@@ -41,7 +41,7 @@ class Block final : public torch::nn::Module {
   at::Tensor forward(const Inputs& inputs);
 
   const bind::Order order;
-  std::shared_ptr<Attention> attention;       // null = none; so for the others
+  std::shared_ptr<Attention> attention;  // null = none; so for the others
   std::shared_ptr<FeedForward> feed_forward;
   std::shared_ptr<Norm> attention_norm, feed_forward_norm;
 

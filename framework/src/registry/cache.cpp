@@ -67,15 +67,15 @@ Cache::Cache(const std::optional<fs::path>& folder) {
   if (!folder) return;
   file_ = *folder / "plugin_verdicts.json";
   runner_ = this_runner();
-  entries_ = read();
+  entries_ = read(*file_);
 }
 
-Cache::Entries Cache::read() const {
+Cache::Entries Cache::read(const fs::path& file) {
   Entries entries;
   std::error_code failed;
-  if (!fs::exists(*file_, failed)) return entries;
+  if (!fs::exists(file, failed)) return entries;
   try {
-    const auto json = nlohmann::json::parse(support::read_file(*file_, kLargestCache), nullptr, false);
+    const auto json = nlohmann::json::parse(support::read_file(file, kLargestCache), nullptr, false);
     if (!json.is_object()) return entries;
     for (const auto& [path, value] : json.items()) {
       if (auto entry = entry_from(value)) entries.emplace(path, std::move(*entry));
@@ -111,25 +111,25 @@ void Cache::add(const fs::path& file, Entry entry) { added_.insert_or_assign(fil
 
 void Cache::save() {
   if (!file_ || added_.empty()) return;
-  auto entries = read();
+  auto entries = read(*file_);
   for (const auto& [path, entry] : added_) entries.insert_or_assign(path, entry);
   std::erase_if(entries, [](const auto& item) {
     std::error_code failed;
     return !fs::exists(item.first, failed);
   });
   try {
-    write(entries);
+    write(*file_, entries);
   } catch (const std::exception& failure) {
     support::log::debug(std::string("plugin verdicts are not remembered: ") + failure.what());
   }
   added_.clear();
 }
 
-void Cache::write(const Entries& entries) const {
+void Cache::write(const fs::path& file, const Entries& entries) {
   auto json = nlohmann::json::object();
   for (const auto& [path, entry] : entries) json[path] = to_json(entry);
-  fs::create_directories(file_->parent_path());
-  support::write_file(*file_, json.dump(1) + "\n");
+  fs::create_directories(file.parent_path());
+  support::write_file(file, json.dump(1) + "\n");
 }
 
 }  // namespace headwright::registry

@@ -42,8 +42,8 @@ class Cache {
 
  private:
   using Entries = std::map<std::string, Entry>;
-  Entries read() const;
-  void write(const Entries& entries) const;
+  static Entries read(const std::filesystem::path& file);
+  static void write(const std::filesystem::path& file, const Entries& entries);
 
   std::optional<std::filesystem::path> file_;
   std::string runner_;

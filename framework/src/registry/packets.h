@@ -7,8 +7,8 @@
 
 namespace headwright::registry {
 
-inline constexpr std::string_view kReady = "ready";       // the probe's first packet
-inline constexpr std::size_t kLargestPacket = 64 * 1024;  // fits into a socket's buffer
+inline constexpr std::string_view kReady = "ready";                    // the probe's first packet
+inline constexpr std::size_t kLargestPacket = std::size_t{64} * 1024;  // fits into a socket's buffer
 
 /// False where the other side is gone.
 bool send_packet(int socket, std::string_view packet);

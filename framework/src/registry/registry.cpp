@@ -1,6 +1,7 @@
 #include "registry/registry.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "headwright/errors.h"
 #include "registry/cache.h"
@@ -50,16 +51,17 @@ void Registry::scan(const std::vector<fs::path>& files) {
     for (const auto& [name, kind] : verdict.provides) provided_.push_back({name, kind, file.string()});
   }
   cache.save();
-  std::ranges::stable_sort(provided_, {}, &Provided::name);
+  // By file too, so that the message below does not depend on the order of the search path.
+  std::ranges::sort(provided_, {}, [](const Provided& variant) { return std::tie(variant.name, variant.file); });
   const auto twice = std::ranges::adjacent_find(provided_, {}, &Provided::name);
   if (twice != provided_.end()) {
     throw PluginError("two libraries provide '" + twice->name + "': " + twice->file + " and " + std::next(twice)->file +
                       "; take one of them off the plugin path");
   }
-  std::ranges::stable_sort(provided_, {}, &Provided::kind);
+  std::ranges::sort(provided_, {}, [](const Provided& variant) { return std::tie(variant.kind, variant.name); });
 }
 
-const VariantSpec* Registry::find(std::string_view name) {
+const VariantSpec* Registry::find(std::string_view name) const {
   const auto file = file_of(name);
   if (file.empty()) return nullptr;
   try {
@@ -108,7 +110,10 @@ std::string Registry::known_text(std::optional<Kind> kind) const {
     if (!kind || variant.kind == *kind) known.push_back(variant.name);
   }
   for (const auto& path : options_.search_path) looked.push_back(path.string());
-  for (const auto& [file, reason] : refused_) not_used.push_back(file + " (" + reason + ")");
+  for (const auto& [file, reason] : refused_) {
+    not_used.push_back(file);
+    not_used.back().append(" (").append(reason).append(")");
+  }
   const auto text = "known: " + or_none(known, "none") + "; looked in: " + or_none(looked, "nowhere");
   return not_used.empty() ? text : text + "; refused: " + support::join(not_used, ", ");
 }

@@ -43,7 +43,7 @@ class Registry {
   /// The variant called `name`, its library loaded; null if no library provides it. Lives as long as the process.
   /// Its functions throw PluginError naming the file, whatever the plugin throws. Throws PluginError where the library
   /// no longer loads.
-  const VariantSpec* find(std::string_view name);
+  const VariantSpec* find(std::string_view name) const;
 
   /// All variants, every library loaded; by kind, then name. A library that no longer loads becomes a refused one.
   std::vector<const VariantSpec*> all();

@@ -17,7 +17,7 @@ Inputs make_inputs(const bind::Plan& plan);
 
 struct Forward {
   at::Tensor y;
-  double seconds = 0;  // of the pass alone
+  double seconds = 0;                                         // of the pass alone
   std::vector<std::pair<std::string, KernelChoice>> kernels;  // per attention, by module path
 };
 

@@ -38,9 +38,12 @@ void choose_input(Node& root, const InputChoice& choice) {
     });
   }
   switch (choice.key) {
-    case InputChoice::Key::tokens: return apply_override(root, "input.tokens=" + as_rows(choice.text));
-    case InputChoice::Key::random: return apply_override(root, "input.random.shape=[" + choice.text + "]");
-    case InputChoice::Key::file: break;
+    case InputChoice::Key::tokens:
+      return apply_override(root, "input.tokens=" + as_rows(choice.text));
+    case InputChoice::Key::random:
+      return apply_override(root, "input.random.shape=[" + choice.text + "]");
+    case InputChoice::Key::file:
+      break;
   }
   const auto colon = choice.text.rfind(".safetensors:");
   if (colon == std::string::npos) return apply_override(root, "input.file=" + quoted(absolute(choice.text)));

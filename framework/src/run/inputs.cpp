@@ -49,9 +49,12 @@ at::Tensor tensor_of(const bind::TensorSource& source, std::int64_t vocab_size) 
   switch (source.from) {
     case From::values:
       return at::tensor(source.values, at::kDouble).view(source.shape).to(source.integers ? at::kLong : at::kDouble);
-    case From::file: return from_file(source);
-    case From::random: return random(source, vocab_size);
-    case From::nothing: break;
+    case From::file:
+      return from_file(source);
+    case From::random:
+      return random(source, vocab_size);
+    case From::nothing:
+      break;
   }
   return {};
 }
@@ -94,8 +97,8 @@ at::Tensor mask_of(const bind::TensorSource& source, const at::Tensor& x) {
     return at::arange(x.size(1)).unsqueeze(0).lt(values.unsqueeze(1));  // (batch, seq)
   }
   if (values.size(0) == x.size(0) && values.size(1) == x.size(1)) return values.to(at::kBool);
-  throw InputError(place(source, "key_mask") + "got " + shape_text(values) + ", expected (" + std::to_string(x.size(0)) +
-                   ", " + std::to_string(x.size(1)) + ")");
+  throw InputError(place(source, "key_mask") + "got " + shape_text(values) + ", expected (" +
+                   std::to_string(x.size(0)) + ", " + std::to_string(x.size(1)) + ")");
 }
 
 }  // namespace
@@ -104,7 +107,8 @@ Inputs make_inputs(const bind::Plan& plan) {
   const auto& model = plan.model;
   const auto& source = plan.input.x;
   if (source.from == From::nothing) {
-    throw InputError(plan.resolved.mark.file + ": no input: add an input section, or give --input FILE, --random SHAPE" +
+    throw InputError(plan.resolved.mark.file +
+                     ": no input: add an input section, or give --input FILE, --random SHAPE" +
                      (model.embedding ? " or --tokens IDS" : ""));
   }
   const auto device = model::device_from(plan.run.device);

@@ -22,7 +22,7 @@ struct LessonCheck {
 };
 
 struct LessonInfo {
-  std::string id;     // "3.3.1"
+  std::string id;  // "3.3.1"
   std::string title;
   std::string config;  // stem of the file in configs/lessons that it runs
 };

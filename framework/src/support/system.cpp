@@ -1,8 +1,8 @@
 #include "support/system.h"
 
 #include <malloc.h>
-#include <sys/resource.h>
 #include <sched.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -52,9 +52,8 @@ std::int64_t usable_memory() {
 }
 
 bool means_out_of_memory(std::string_view text) {
-  for (const std::string_view sign :
-       {"can't allocate memory", "not enough memory", "out of memory", "Storage size calculation overflowed",
-        "multiplication overflow"}) {
+  for (const std::string_view sign : {"can't allocate memory", "not enough memory", "out of memory",
+                                      "Storage size calculation overflowed", "multiplication overflow"}) {
     if (text.find(sign) != std::string_view::npos) return true;
   }
   return false;

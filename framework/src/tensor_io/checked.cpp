@@ -40,7 +40,7 @@ void FileReader::read(std::uint64_t offset, void* data, std::uint64_t size) {
 void FileReader::refuse(const std::string& message) const { throw InputError(path_.string() + ": " + message); }
 
 std::optional<std::uint64_t> checked_bytes(const std::vector<std::int64_t>& shape, std::uint64_t item_size) {
-  std::int64_t bound = static_cast<std::int64_t>(item_size);
+  auto bound = static_cast<std::int64_t>(item_size);
   bool empty = false;
   for (const auto extent : shape) {
     if (extent < 0 || __builtin_mul_overflow(bound, std::max<std::int64_t>(extent, 1), &bound)) return std::nullopt;

@@ -38,14 +38,10 @@ class Parser {
     while (!accept('}')) {
       const auto key = string();
       expect(':');
-      if (key == "descr")
-        set(dtype_, key, dtype());
-      else if (key == "fortran_order")
-        set(fortran_order_, key, boolean());
-      else if (key == "shape")
-        set(shape_, key, shape());
-      else
-        refuse("got key '" + support::printable(key) + "', expected descr, fortran_order and shape");
+      if (key == "descr") set(dtype_, key, dtype());
+      else if (key == "fortran_order") set(fortran_order_, key, boolean());
+      else if (key == "shape") set(shape_, key, shape());
+      else refuse("got key '" + support::printable(key) + "', expected descr, fortran_order and shape");
       if (!accept(',')) {
         expect('}');
         break;

@@ -7,9 +7,9 @@
 namespace headwright::bind {
 namespace {
 
-using testing::HasSubstr;
 using test::plan_of;
 using test::problems_of;
+using testing::HasSubstr;
 
 constexpr auto kLayer = R"(name: layer
 model:
@@ -114,8 +114,10 @@ TEST(Resolve, TellsWhereAKeyOfTheWrongLevelBelongs) {
 }
 
 TEST(Resolve, ReportsSizesThatDoNotFitWhereTheyStand) {
-  EXPECT_THAT(problems_of(kLayer, {"model.n_heads=3"}), HasSubstr("a.yaml:3:12: model.d_model: got 8, but n_heads = 3 does not divide it"));
-  EXPECT_THAT(problems_of(kStack, {"model.blocks.local.n_kv_heads=3"}), HasSubstr("a.yaml:4:12: model.n_heads: got 4, but n_kv_heads = 3 does not divide it"));
+  EXPECT_THAT(problems_of(kLayer, {"model.n_heads=3"}),
+              HasSubstr("a.yaml:3:12: model.d_model: got 8, but n_heads = 3 does not divide it"));
+  EXPECT_THAT(problems_of(kStack, {"model.blocks.local.n_kv_heads=3"}),
+              HasSubstr("a.yaml:4:12: model.n_heads: got 4, but n_kv_heads = 3 does not divide it"));
 }
 
 TEST(Resolve, RefusesABlockThatNoLayerUses) {
@@ -124,8 +126,9 @@ TEST(Resolve, RefusesABlockThatNoLayerUses) {
 }
 
 TEST(Resolve, RefusesAResidualAcrossWidths) {
-  EXPECT_THAT(problems_of(kLayer, {"model.blocks.only={norm: layer_norm, attention: {name: self_attention_v2, d_out: 2}}"}),
-              HasSubstr("hands on width 2, but a residual needs d_model = 8"));
+  EXPECT_THAT(
+      problems_of(kLayer, {"model.blocks.only={norm: layer_norm, attention: {name: self_attention_v2, d_out: 2}}"}),
+      HasSubstr("hands on width 2, but a residual needs d_model = 8"));
 }
 
 TEST(Resolve, RefusesAPositionThatCannotDoWhatItIsAskedFor) {
@@ -136,7 +139,8 @@ TEST(Resolve, RefusesAPositionThatCannotDoWhatItIsAskedFor) {
 TEST(Resolve, ChecksTokenIdsOneByOne) {
   EXPECT_THAT(problems_of(kStack, {"input.tokens=[[1, 2], [3, 11]]"}),
               HasSubstr("input.tokens.1.1: got token id 11, expected 0 to 10"));
-  EXPECT_THAT(problems_of(kStack, {"input.tokens=[[1, 2], [3]]"}), HasSubstr("input.tokens.1: got 1 elements, expected 2"));
+  EXPECT_THAT(problems_of(kStack, {"input.tokens=[[1, 2], [3]]"}),
+              HasSubstr("input.tokens.1: got 1 elements, expected 2"));
 }
 
 TEST(Resolve, RefusesAForcedKernelThatNoLayerCanUse) {

@@ -17,11 +17,13 @@ using ::testing::ThrowsMessage;
 class Plain final : public QkvAttention {
  public:
   explicit Plain(const Dims& dims, const QkvOptions& options = {}) : QkvAttention(dims, options) {}
+  Scoring last_scoring;
+
+ protected:
   at::Tensor mix(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Inputs& inputs) override {
     last_scoring = scoring(inputs);
     return attend(q, k, v, last_scoring).y;
   }
-  Scoring last_scoring;
 };
 
 const Dims kDims{.d_model = 12, .n_heads = 4, .n_kv_heads = 2};

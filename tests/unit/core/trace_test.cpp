@@ -1,6 +1,9 @@
 // What a trace of the core records is right at lengths and batch sizes that it has not seen.
 #include <gtest/gtest.h>
 
+#include <array>
+#include <span>
+
 #include "headwright/attend.h"
 #include "unit/core/traced.h"
 
@@ -19,7 +22,7 @@ std::vector<at::Tensor> draw(const Shape& shape, bool with_key_mask) {
   return tensors;
 }
 
-void expect_trace_equals_eager(Scoring scoring, const std::vector<Shape>& shapes, bool with_key_mask) {
+void expect_trace_equals_eager(const Scoring& scoring, std::span<const Shape> shapes, bool with_key_mask) {
   const auto run = [scoring](const std::vector<at::Tensor>& in) {
     auto asked = scoring;
     if (in.size() > 3) asked.key_mask = in[3];
@@ -34,8 +37,10 @@ void expect_trace_equals_eager(Scoring scoring, const std::vector<Shape>& shapes
   }
 }
 
-const std::vector<Shape> kUnequal{{2, 4, 6}, {1, 1, 1}, {3, 7, 7}, {2, 9, 5}, {1, 5, 17}, {4, 1, 64}, {0, 4, 6}};
-const std::vector<Shape> kEqual{{2, 6, 6}, {1, 1, 1}, {3, 17, 17}, {4, 5, 5}, {1, 64, 64}, {0, 6, 6}};
+constexpr std::array kUnequal{Shape{2, 4, 6},  Shape{1, 1, 1},  Shape{3, 7, 7}, Shape{2, 9, 5},
+                              Shape{1, 5, 17}, Shape{4, 1, 64}, Shape{0, 4, 6}};
+constexpr std::array kEqual{Shape{2, 6, 6}, Shape{1, 1, 1},   Shape{3, 17, 17},
+                            Shape{4, 5, 5}, Shape{1, 64, 64}, Shape{0, 6, 6}};
 
 TEST(Trace, AttendRunsAtOtherShapesForEveryMaskAndKernel) {
   const auto causal = Mask::causal(), window = Mask::window(3), padding = Mask::key_padding();

@@ -17,8 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kSource = HEADWRIGHT_SOURCE_DIR;
-const fs::path kRecord = kSource / "tests/unit/include/abi.txt";
+constexpr auto kHeaders = HEADWRIGHT_SOURCE_DIR "/framework/include/headwright";
+constexpr auto kRecord = HEADWRIGHT_SOURCE_DIR "/tests/unit/include/abi.txt";
 
 /// The code alone: no comments, no white space, so that neither words nor layout count.
 std::string code_of(const std::string& text) {
@@ -43,7 +43,7 @@ std::string code_of(const std::string& text) {
 
 std::string hash_of_public_headers() {
   std::vector<fs::path> headers;
-  for (const auto& entry : fs::directory_iterator(kSource / "framework/include/headwright")) {
+  for (const auto& entry : fs::directory_iterator(kHeaders)) {
     headers.push_back(entry.path());
   }
   std::ranges::sort(headers);

@@ -17,9 +17,10 @@ std::string gpt2(std::int64_t d_model, std::int64_t n_heads, std::int64_t n_laye
   return "name: gpt2\nmodel:\n  d_model: " + std::to_string(d_model) + "\n  n_heads: " + std::to_string(n_heads) +
          "\n  context_length: 1024\n  embedding: {vocab_size: 50257, position: learned}\n  blocks:\n    dense: {norm: "
          "layer_norm, attention: {name: softmax, mask: causal, qkv_bias: " +
-         (qkv_bias ? "true" : "false") + "}, feed_forward: {name: gelu, approximate: tanh}}\n  layers: [{use: dense, "
-         "repeat: " + std::to_string(n_layers) + "}]\n  final_norm: layer_norm\n  head: {tied: " +
-         (tied ? "true" : "false") + "}\n";
+         (qkv_bias ? "true" : "false") +
+         "}, feed_forward: {name: gelu, approximate: tanh}}\n  layers: [{use: dense, "
+         "repeat: " +
+         std::to_string(n_layers) + "}]\n  final_norm: layer_norm\n  head: {tied: " + (tied ? "true" : "false") + "}\n";
 }
 
 struct Size {
@@ -80,7 +81,8 @@ TEST(Build, RefusesWhatCannotFitBeforeAllocating) {
 TEST(Build, TheSameSeedGivesTheSameWeightsInEveryDtype) {
   const auto plan = test::shipped_plan("models/tiny_gpt.yaml");
   const auto half = test::shipped_plan("models/tiny_gpt.yaml", {"run.dtype=bfloat16"});
-  const auto a = build(plan)->named_parameters(), b = build(plan)->named_parameters(), c = build(half)->named_parameters();
+  const auto a = build(plan)->named_parameters(), b = build(plan)->named_parameters(),
+             c = build(half)->named_parameters();
   for (const auto& parameter : a) {
     EXPECT_TRUE(at::equal(parameter.value(), b[parameter.key()])) << parameter.key();
     EXPECT_TRUE(at::equal(parameter.value().to(at::kBFloat16), c[parameter.key()])) << parameter.key();
@@ -89,8 +91,7 @@ TEST(Build, TheSameSeedGivesTheSameWeightsInEveryDtype) {
 
 TEST(Build, KeepsATiedWeightOneTensor) {
   for (const auto* dtype : {"float32", "bfloat16"}) {
-    const auto model =
-        build(plan_of(gpt2(16, 2, 1, true, true), {"run.dtype=" + std::string(dtype)}));
+    const auto model = build(plan_of(gpt2(16, 2, 1, true, true), {"run.dtype=" + std::string(dtype)}));
     EXPECT_TRUE(model->tied);
     EXPECT_EQ(model->head->weight.data_ptr(), model->embedding->token->weight.data_ptr());
   }
@@ -112,8 +113,7 @@ TEST(Device, AnUnusableOneIsRefusedWithTheUsableOnes) {
     device_from("cuda:1");
     FAIL() << "expected a ResourceError";
   } catch (const ResourceError& error) {
-    EXPECT_STREQ(error.what(),
-                 "device 'cuda:1' is not usable: this libtorch was built without CUDA; usable: cpu");
+    EXPECT_STREQ(error.what(), "device 'cuda:1' is not usable: this libtorch was built without CUDA; usable: cpu");
   }
 }
 

@@ -62,7 +62,8 @@ TEST_F(MakeInputsFromFile, ChecksItAgainstTheModel) {
 }
 
 TEST(MakeInputs, SaysHowToGiveAnInput) {
-  EXPECT_THAT(message_of(test::plan_of(kTokens)), testing::HasSubstr("no input: add an input section, or give --input"));
+  EXPECT_THAT(message_of(test::plan_of(kTokens)),
+              testing::HasSubstr("no input: add an input section, or give --input"));
 }
 
 }  // namespace
