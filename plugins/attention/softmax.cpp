@@ -1,77 +1,106 @@
 // Scaled dot-product attention, the production form: multi-head, grouped or multi-query, self- or cross-attention.
 //
-//   y_i = sum_j softmax_j(scale q_i . k_j) v_j   over the keys j that the mask shows to i
+//   y_i = sum_j softmax_j(m(scale q_i . k_j)) v_j   over the keys j that the mask shows to i; m: the modifiers
 //
-// Source: Vaswani et al. 2017, arXiv:1706.03762, section 3.2; grouped queries: Ainslie et al. 2023, arXiv:2305.13245.
-// Cost:   O(seq^2 d_model).
+// Source: Vaswani et al. 2017, arXiv:1706.03762, section 3.2; grouped queries: Ainslie et al. 2023, arXiv:2305.13245;
+//         learned sink: OpenAI 2025, arXiv:2508.10925 (gpt-oss), section 2.
+// Cost:   O(seq^2 d_model), or O(seq visible d_model) where the mask shows few keys.
 #include "headwright/plugin.h"
 
 namespace {
 
-class Softmax final : public headwright::QkvAttention {
+using namespace headwright;
+
+class Softmax final : public QkvAttention {
  public:
   static constexpr auto kSummary = "scaled dot-product attention with masks, grouped heads and cross-attention";
   static constexpr auto kSource = "arXiv:1706.03762, section 3.2";
 
-  struct Params : headwright::QkvOptions {
-    headwright::Mask mask;
-    std::vector<headwright::ScoreModifier> modifiers;
+  struct Params : QkvOptions {
+    Mask mask;
+    std::vector<ScoreModifier> modifiers;
+    std::string bias_order = "first";
+    std::string normaliser = "softmax";
+    bool sink = false;
     std::optional<double> scale;
     double dropout = 0;
 
     static constexpr auto fields() {
-      using headwright::field;
-      return std::tuple{
-          field("mask", &Params::mask, "which keys a query sees"),
-          field("modifiers", &Params::modifiers, "changes to the scores before the mask, in their order"),
-          field("scale", &Params::scale, "factor on q . k; absent = 1 / sqrt(d_head)", headwright::positive()),
-          field("dropout", &Params::dropout, "probability of dropping a weight in training", headwright::probability()),
-          field("qkv_bias", &Params::qkv_bias, "if the projections of q, k and v add a bias"),
-          field("out_bias", &Params::out_bias, "if the output projection adds a bias"),
-          field("cross", &Params::cross, "if keys and values come from the context"),
-          field("position", &Params::position, "rotates q and k", headwright::component_of(headwright::Kind::position)),
-      };
+      return std::tuple_cat(
+          std::tuple{
+              field("mask", &Params::mask, "which keys a query sees"),
+              field("modifiers", &Params::modifiers, "changes to the scores before the mask, in their order"),
+              field("bias_order", &Params::bias_order,
+                    "the position's bias is added before the modifiers or after them", one_of("first", "last")),
+              field("normaliser", &Params::normaliser,
+                    "softmax, or softmax_one whose rows may sum to less than 1: exp(s) / (1 + sum exp(s))",
+                    one_of("softmax", "softmax_one")),
+              field("sink", &Params::sink, "if a learned logit per head joins the softmax and is dropped after it"),
+              field("scale", &Params::scale, "factor on q . k; absent = 1 / sqrt(d_head)", positive()),
+              field("dropout", &Params::dropout, "probability of dropping a weight in training", probability()),
+          },
+          qkv_fields());
     }
   };
 
-  static headwright::Claims claims(const headwright::Dims&, const Params& params) {
-    return {.causal = params.mask.hides_future() && !params.cross,
+  static Claims claims(const Dims&, const Params& params) {
+    const bool causal = params.mask.hides_future() && !params.cross;
+    return {.causal = causal,
             .context = params.cross,
             .key_mask = true,
             .core = true,
-            .cost = "O(seq^2 d_model)"};
+            .cost = params.mask.is_sparse() ? "O(seq visible d_model)" : "O(seq^2 d_model)",
+            .cache = causal && !params.mask.reads_length(),
+            .document_ids = params.mask.reads_documents()};
   }
 
-  static void check(const headwright::Dims& dims, const Params& params, headwright::Complaints& complaints) {
+  static void check(const Dims& dims, const Params& params, Complaints& complaints) {
+    check_options(dims, params, complaints);
     const auto* position = params.position.variant;
-    if (position != nullptr && !position->claims(dims, params.position.values).rotate) {
-      complaints.add("position", "got '" + position->name + "', which does not rotate q and k; expected one that does");
+    const bool biases = position != nullptr && position->claims(dims, params.position.values).bias;
+    if (params.bias_order == "last" && (!biases || params.modifiers.empty())) {
+      complaints.add("bias_order", "has no effect without both modifiers and a position that changes scores");
+    }
+    if (params.sink && params.normaliser != "softmax") {
+      complaints.add("sink", "is one already in normaliser: softmax_one, where its logit is 0");
+    }
+    if (params.scale && params.qk_norm == "l2") {
+      complaints.add("scale", "has no place beside qk_norm: l2, which learns a scale for each head");
+    }
+    if (params.cross && params.mask.reads_documents()) {
+      complaints.add("mask", "got document, but a context has no document ids");
     }
   }
 
-  Softmax(const headwright::Dims& dims, const Params& params) : QkvAttention(dims, params), params_(params) {}
+  Softmax(const Dims& dims, const Params& params) : QkvAttention(dims, params), params_(params) {
+    if (params.sink) sink_ = register_parameter("sink", at::zeros({dims_.n_heads}));
+  }
 
-  headwright::KernelChoice kernel() const override { return choose_kernel(scoring_of({})); }
+  KernelChoice kernel() const override { return choose_kernel(scoring_of({})); }
 
  protected:
-  at::Tensor mix(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                 const headwright::Inputs& inputs) override {
+  at::Tensor mix(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Inputs& inputs) override {
     const auto scoring = scoring_of(inputs);
-    note(inputs, "weights", "share of each key in a token's output", [&] { return attention_weights(q, k, scoring); });
-    return attend(q, k, v, scoring).y;  // (batch, n_heads, seq, d_head)
+    const auto attended = attend(q, k, v, scoring);
+    note_weights(inputs, q, k, scoring, attended.lse);
+    return attended.y;  // (batch, n_heads, seq, d_head)
   }
 
  private:
-  headwright::Scoring scoring_of(const headwright::Inputs& inputs) const {
+  Scoring scoring_of(const Inputs& inputs) const {
     auto scoring = this->scoring(inputs);
-    scoring.scale = params_.scale;
+    if (params_.scale) scoring.scale = params_.scale;
     scoring.mask = params_.mask;
-    scoring.modifiers = params_.modifiers;
+    const auto bias = params_.bias_order == "first" ? scoring.modifiers.end() : scoring.modifiers.begin();
+    scoring.modifiers.insert(bias, params_.modifiers.begin(), params_.modifiers.end());
+    scoring.sink = sink_;
+    if (params_.normaliser == "softmax_one") scoring.normaliser = Normaliser::softmax_one;
     scoring.dropout = is_training() ? params_.dropout : 0;
     return scoring;
   }
 
   const Params params_;
+  at::Tensor sink_;  // (n_heads)
 };
 
 }  // namespace

@@ -2,14 +2,24 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "headwright/mask.h"
 #include "headwright/modifier.h"
+#include "headwright/recorder.h"
 
 namespace headwright {
+
+/// How scores become weights, among the visible keys.
+enum class Normaliser {
+  softmax,      // exp(s) / sum exp(s)
+  softmax_one,  // exp(s) / (1 + sum exp(s)): a row may attend to nothing. Source: Miller 2023, "Attention is off by
+                // one"
+  sigmoid,      // 1 / (1 + exp(-(s + b))): keys do not compete. Source: Ramapuram et al. 2024, arXiv:2409.04431
+};
 
 /// How scores are made and turned into weights.
 struct Scoring {
@@ -21,11 +31,36 @@ struct Scoring {
   bool same_sequence = false;   // q and k are the same tokens, so their lengths are equal
   bool needs_lse = false;       // fill Attended::lse, with its gradient
   std::string kernel = "auto";  // "auto", or the name of a kernel: one that cannot is an error, never a substitute
+  Normaliser normaliser = Normaliser::softmax;
+  at::Tensor sink;                      // (n_heads): one more logit of each row, dropped after the softmax
+  std::optional<double> sigmoid_bias;   // b of the sigmoid; absent = -log(k_len)
+  at::Tensor document_ids;              // (batch, k_len) int64, of the keys; queries are the last q_len of them
+  at::Tensor q_positions, k_positions;  // (len) or (batch, len) int64, for modifiers; absent = counted along the keys
 };
 
+/// Where the scores that a modifier sees stand. Both broadcast to (batch, n_heads, q_len, k_len).
+struct ScorePlace {
+  at::Tensor q_positions;  // (q_len, 1) or (batch, 1, q_len, 1) int64
+  at::Tensor k_positions;  // (1, k_len) or (batch, 1, 1, k_len) int64
+};
+
+/// scores (batch, n_heads, q_len, k_len) -> the same shape. Called once for all scores, or tile by tile.
+using ScoreFunction = std::function<at::Tensor(const at::Tensor& scores, const ScorePlace& place)>;
+
+/// A modifier of one's own. text: as one would write it. learned: tensors it reads that may need a gradient.
+HEADWRIGHT_API ScoreModifier modifier(std::string text, ScoreFunction function, std::vector<at::Tensor> learned = {});
+
+/// s <- s - slope (i - j), by distance. slopes: (n_heads). Source: Press et al. 2022, arXiv:2108.12409.
+HEADWRIGHT_API ScoreModifier alibi(const at::Tensor& slopes);
+
+/// s <- s + table[bucket(j - i)]. table: (n_buckets, n_heads); distances past max_distance share the last bucket.
+/// Source: Raffel et al. 2020, arXiv:1910.10683, section 2.1.
+HEADWRIGHT_API ScoreModifier relative_bias(const at::Tensor& table, bool bidirectional, std::int64_t max_distance);
+
 struct Attended {
-  at::Tensor y;    // (batch, n_heads, q_len, d_head)
-  at::Tensor lse;  // (batch, n_heads, q_len): log of the sum of exponentials; undefined unless asked for
+  at::Tensor y;  // (batch, n_heads, q_len, d_head)
+  at::Tensor
+      lse;  // (batch, n_heads, q_len): log of the sum of exponentials over visible keys; undefined unless asked for
 };
 
 /// Requested against effective kernel, and why.
@@ -35,9 +70,10 @@ struct KernelChoice {
 
 /// Softmax attention of q over k and v.
 ///
-/// q: (batch, n_heads, q_len, d_head); k, v: (batch, n_kv_heads, k_len, d_head); same dtype and device.
+/// q: (batch, n_heads, q_len, d_head); k: (batch, n_kv_heads, k_len, d_head); v: (batch, n_kv_heads, k_len, d_value);
+/// same dtype and device. y: (batch, n_heads, q_len, d_value).
 /// Query head h reads key head h // (n_heads / n_kv_heads).
-/// A query that sees no key gives zeros and lse = -inf, with finite gradients.
+/// A query that sees no key gives zeros and lse = -inf, with finite gradients. A sink is no part of lse.
 /// Throws ShapeError where shapes do not fit, Error where the forced kernel cannot express the request.
 HEADWRIGHT_API Attended attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Scoring& scoring);
 
@@ -47,8 +83,10 @@ HEADWRIGHT_API KernelChoice choose_kernel(const Scoring& scoring);
 /// Names of the kernels, in the order in which "auto" tries them.
 HEADWRIGHT_API std::vector<std::string> kernel_names();
 
-/// The weights that attend() applies, recomputed from q and k: (batch, n_heads, q_len, k_len). Without dropout.
-HEADWRIGHT_API at::Tensor attention_weights(const at::Tensor& q, const at::Tensor& k, const Scoring& scoring);
+/// The weights that attend() applies, recomputed from q and k: (batch, n_heads, q_len, k_len), or only the chosen heads
+/// and queries. Without dropout. lse: as attend() gave it; undefined = computed.
+HEADWRIGHT_API at::Tensor attention_weights(const at::Tensor& q, const at::Tensor& k, const Scoring& scoring,
+                                            const WeightChoice& choice = {}, const at::Tensor& lse = {});
 
 /// Softmax over the last dimension among what is visible; rows that see nothing are zero, with finite gradients.
 /// visible: bool, broadcastable to scores; undefined = everything.

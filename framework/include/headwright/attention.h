@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "headwright/attend.h"
+#include "headwright/cache.h"
 #include "headwright/position.h"
 #include "headwright/recorder.h"
 #include "headwright/variant.h"
@@ -21,11 +22,13 @@ namespace headwright {
 struct Inputs {
   at::Tensor x;             // (batch, seq, d_model)
   at::Tensor context;       // (batch, context_len, d_context): keys and values of cross-attention
-  at::Tensor key_mask;      // (batch, seq) bool, true = visible
+  at::Tensor key_mask;      // (batch, seq) bool, true = visible; with a cache, of all tokens so far
   at::Tensor context_mask;  // (batch, context_len) bool, true = visible
   at::Tensor positions;     // (seq) or (batch, seq) int64; absent = 0, 1, 2, ...
   Recorder* recorder = nullptr;
-  std::string path;  // of the module that is called, for its notes
+  std::string path;         // of the module that is called, for its notes
+  at::Tensor document_ids;  // (batch, seq) int64: tokens of one document share a number; with a cache, of all tokens
+  Cache* cache = nullptr;   // of the layer that is called: what came before x; forward appends x to it
 
   /// The same inputs for a child module, with another x.
   Inputs with(at::Tensor new_x, std::string_view child) const;
@@ -35,10 +38,15 @@ struct Inputs {
 /// make: () -> Tensor, called only when the note is wanted.
 template <class Make>
 void note(const Inputs& inputs, std::string_view name, std::string_view meaning, Make&& make) {
-  if (inputs.recorder != nullptr && inputs.recorder->wants(name)) {
+  if (inputs.recorder != nullptr && inputs.recorder->wants(inputs.path, name)) {
     inputs.recorder->add(inputs.path, name, meaning, make());
   }
 }
+
+/// Notes the weights that attend() applies, all or the part that the recorder asks for.
+/// lse: as attend() gave it; undefined = computed.
+HEADWRIGHT_API void note_weights(const Inputs& inputs, const at::Tensor& q, const at::Tensor& k, const Scoring& scoring,
+                                 const at::Tensor& lse = {});
 
 /// Base of every attention variant.
 class HEADWRIGHT_API Attention : public torch::nn::Module {
@@ -51,6 +59,10 @@ class HEADWRIGHT_API Attention : public torch::nn::Module {
   /// Which kernel computes this layer, and why. Variants outside the core compute their own scores.
   virtual KernelChoice kernel() const;
 
+  /// Claim `cache`: an empty cache for `batch` sequences of up to `capacity` tokens, in the dtype and on the device of
+  /// the parameters.
+  virtual Cache make_cache(std::int64_t batch, std::int64_t capacity) const;
+
   /// TorchScript text of `forward` for a variant whose forward cannot be traced (a loop over time); empty = trace it.
   virtual std::string torchscript() const;
 };
@@ -60,17 +72,37 @@ struct QkvOptions {
   bool qkv_bias = false;
   bool out_bias = true;
   bool cross = false;  // keys and values come from inputs.context
-  Component position;  // rotates q and k
+  Component position;  // rotates q and k, or changes the scores
+  std::string qk_norm = "none";
+  double qk_norm_eps = 1e-6;
 };
+
+/// The rows that every variant on queries, keys and values offers, to be joined with its own by std::tuple_cat.
+constexpr auto qkv_fields() {
+  return std::tuple{
+      field("qkv_bias", &QkvOptions::qkv_bias, "if the projections of q, k and v add a bias"),
+      field("out_bias", &QkvOptions::out_bias, "if the output projection adds a bias"),
+      field("cross", &QkvOptions::cross, "if keys and values come from the context"),
+      field("position", &QkvOptions::position, "rotates q and k, or changes the scores", component_of(Kind::position)),
+      field("qk_norm", &QkvOptions::qk_norm,
+            "norm of each head's q and k: rms with a learned factor per channel, or l2 with a learned scale per head",
+            one_of("none", "rms", "l2")),
+      field("qk_norm_eps", &QkvOptions::qk_norm_eps, "added to the mean square of q and k under qk_norm", positive()),
+  };
+}
 
 /// Owns the projections, the head split and merge, and the rotation; a variant supplies mix().
 class HEADWRIGHT_API QkvAttention : public Attention {
  public:
   ~QkvAttention() override;
   at::Tensor forward(const Inputs& inputs) final;
+  Cache make_cache(std::int64_t batch, std::int64_t capacity) const override;
 
   /// Complains where heads and widths do not fit together.
   static void check_heads(const Dims& dims, Complaints& complaints);
+
+  /// Complains about a position that is none for q, k or scores, and about options that have no effect.
+  static void check_options(const Dims& dims, const QkvOptions& options, Complaints& complaints);
 
  protected:
   QkvAttention(const Dims& dims, const QkvOptions& options);
@@ -78,15 +110,21 @@ class HEADWRIGHT_API QkvAttention : public Attention {
   /// q: (batch, n_heads, seq, d_head); k, v: (batch, n_kv_heads, keys, d_head). Returns (batch, n_heads, seq, d_head).
   virtual at::Tensor mix(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Inputs& inputs) = 0;
 
-  /// The key mask, the alignment and the kernel that `inputs` and the config ask for; a variant adds the rest.
+  /// The key mask, the documents, the alignment, the position's bias and the kernel that `inputs` and the config ask
+  /// for; a variant adds the rest.
   Scoring scoring(const Inputs& inputs) const;
 
   const Dims dims_;
 
  private:
-  const bool cross_;
+  void check_inputs(const Inputs& inputs) const;
+  std::pair<at::Tensor, at::Tensor> normed(const at::Tensor& q, const at::Tensor& k) const;
+
+  const QkvOptions options_;
   torch::nn::Linear q_proj_{nullptr}, k_proj_{nullptr}, v_proj_{nullptr}, out_proj_{nullptr};
+  at::Tensor q_norm_, k_norm_, qk_scale_;
   std::shared_ptr<Position> position_;
+  bool rotates_ = false, biases_ = false;  // what the position claims
 };
 
 }  // namespace headwright

@@ -2,6 +2,7 @@
 #pragma once
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "headwright/errors.h"
 
@@ -12,8 +13,10 @@ class Tensor;
 namespace headwright {
 
 class ModifierNode;  // one kind of modifier; lives in framework/src/core
+struct ScorePlace;   // where scores stand; in attend.h
 
 /// An immutable, cheaply copied score modifier. A list of them is applied in its order, before the mask.
+/// attend.h makes those that hold tensors: alibi(), relative_bias(), modifier().
 class HEADWRIGHT_API ScoreModifier {
  public:
   explicit ScoreModifier(std::shared_ptr<const ModifierNode> node);
@@ -22,7 +25,10 @@ class HEADWRIGHT_API ScoreModifier {
   static ScoreModifier softcap(double cap);
 
   /// scores, result: (batch, n_heads, q_len, k_len)
-  at::Tensor apply(const at::Tensor& scores) const;
+  at::Tensor apply(const at::Tensor& scores, const ScorePlace& place) const;
+
+  /// Tensors that apply() reads and that may need a gradient.
+  const std::vector<at::Tensor>& learned() const;
 
   /// As one would write it: "softcap(50)".
   std::string to_string() const;

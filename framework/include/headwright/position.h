@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "headwright/attend.h"
 #include "headwright/variant.h"
 
 namespace headwright {
@@ -19,6 +20,9 @@ class HEADWRIGHT_API Position : public torch::nn::Module {
   /// Claim `rotate`: q (batch, n_heads, q_len, d_head) and k (batch, n_kv_heads, k_len, d_head), rotated by position.
   virtual std::pair<at::Tensor, at::Tensor> rotate(const at::Tensor& q, const at::Tensor& k,
                                                    const at::Tensor& q_positions, const at::Tensor& k_positions);
+
+  /// Claim `bias`: what it does to the scores.
+  virtual ScoreModifier bias() const;
 };
 
 /// Builds the position that a parameter names; null for an absent component.

@@ -37,9 +37,11 @@ struct Claims {
   bool core = false;           // computed by the attention core, so a kernel can be chosen
   bool embed = false;          // position: adds to embeddings
   bool rotate = false;         // position: rotates q and k
-  bool bias = false;           // position: adds to scores
+  bool bias = false;           // position: changes scores
   std::int64_t d_out = 0;      // width of the output; 0 = d_model
   std::string cost;            // "O(seq^2 d_model)"
+  bool cache = false;          // continues a sequence from inputs.cache
+  bool document_ids = false;   // honours inputs.document_ids
 };
 
 /// Collects what `check` finds. `name` is a parameter of the variant or a member of Dims.

@@ -2,10 +2,7 @@
 
 #include <ATen/ATen.h>
 
-#include <cmath>
-
 #include "core/kernel.h"
-#include "core/mask_node.h"
 #include "headwright/shapes.h"
 
 namespace headwright {
@@ -19,6 +16,54 @@ void expect_like_k(std::string_view name, const at::Tensor& x, const at::Tensor&
   throw ShapeError("[attend] " + std::string(name) + ": got " + text(x) + ", expected " + text(k) + " as in k");
 }
 
+void check_values(const at::Tensor& v, const at::Tensor& k) {
+  if (v.dim() != 4 || v.size(0) != k.size(0) || v.size(1) != k.size(1) || v.size(2) != k.size(2)) {
+    refuse_shape("attend", "v", v, "(batch, n_kv_heads, k_len, d_value) as k " + shape_text(k));
+  }
+  expect_like_k("v", v, k);
+}
+
+/// (batch, k_len) beside k, of a type.
+void check_of_keys(const char* name, const at::Tensor& x, const at::Tensor& k, at::ScalarType type,
+                   const char* expected) {
+  if (!x.defined()) return;
+  if (x.dim() != 2 || x.size(0) != k.size(0) || x.size(1) != k.size(2)) {
+    refuse_shape("attend", name, x, "(batch, k_len) as in k " + shape_text(k));
+  }
+  if (x.scalar_type() == type) return;
+  throw ShapeError("[attend] " + std::string(name) + ": got " + std::string(toString(x.scalar_type())) + ", expected " +
+                   expected);
+}
+
+void check_positions(const char* name, const at::Tensor& positions, const at::Tensor& x, const char* of) {
+  const bool fits = positions.dim() >= 1 && positions.dim() <= 2 && positions.size(-1) == x.size(2) &&
+                    (positions.dim() == 1 || positions.size(0) == x.size(0));
+  if (!fits)
+    refuse_shape("attend", name, positions, std::string("(length) or (batch, length) of ") + of + " " + shape_text(x));
+}
+
+void check_normaliser(const at::Tensor& q, const Scoring& scoring) {
+  const bool sigmoid = scoring.normaliser == Normaliser::sigmoid;
+  if (sigmoid && scoring.needs_lse) throw Error("[attend] lse: the sigmoid normaliser has none");
+  if (!sigmoid && scoring.sigmoid_bias) throw Error("[attend] sigmoid_bias: only the sigmoid normaliser has one");
+  if (!scoring.sink.defined()) return;
+  if (scoring.normaliser != Normaliser::softmax) throw Error("[attend] sink: only the softmax normaliser has one");
+  if (scoring.sink.dim() != 1 || scoring.sink.size(0) != q.size(1)) {
+    refuse_shape("attend", "sink", scoring.sink, "(n_heads) as in q " + shape_text(q));
+  }
+}
+
+}  // namespace
+
+Attended attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Scoring& scoring) {
+  core::check_query(q, k);
+  check_values(v, k);
+  core::check_scoring(q, k, scoring);
+  return core::kernel_for(scoring).run({q, k, v, scoring});
+}
+
+namespace core {
+
 void check_query(const at::Tensor& q, const at::Tensor& k) {
   if (q.dim() != 4) refuse_shape("attend", "q", q, "(batch, n_heads, q_len, d_head)");
   if (k.dim() != 4) refuse_shape("attend", "k", k, "(batch, n_kv_heads, k_len, d_head)");
@@ -31,67 +76,21 @@ void check_query(const at::Tensor& q, const at::Tensor& k) {
   expect_like_k("q", q, k);
 }
 
-void check_values(const at::Tensor& v, const at::Tensor& k) {
-  if (v.dim() != 4 || v.size(0) != k.size(0) || v.size(1) != k.size(1) || v.size(2) != k.size(2)) {
-    refuse_shape("attend", "v", v, "(batch, n_kv_heads, k_len, d_head) as k " + shape_text(k));
-  }
-  expect_like_k("v", v, k);
-}
-
 void check_scoring(const at::Tensor& q, const at::Tensor& k, const Scoring& scoring) {
   if (scoring.same_sequence && q.size(2) != k.size(2)) {
     refuse_shape("attend", "q", q, "the length of k " + shape_text(k) + ", since both are one sequence");
   }
-  const auto& mask = scoring.key_mask;
-  if (!mask.defined()) return;
-  if (mask.dim() != 2 || mask.size(0) != k.size(0) || mask.size(1) != k.size(2)) {
-    refuse_shape("attend", "key_mask", mask, "(batch, k_len) as in k " + shape_text(k));
+  check_of_keys("key_mask", scoring.key_mask, k, at::kBool, "bool, true = visible");
+  check_of_keys("document_ids", scoring.document_ids, k, at::kLong, "int64");
+  if (scoring.document_ids.defined() && q.size(2) > k.size(2)) {
+    refuse_shape("attend", "q", q, "at most the length of k " + shape_text(k) + ", whose document ids it shares");
   }
-  if (mask.scalar_type() != at::kBool) {
-    throw ShapeError("[attend] key_mask: got " + std::string(toString(mask.scalar_type())) +
-                     ", expected bool, true = visible");
+  if (scoring.q_positions.defined() != scoring.k_positions.defined()) {
+    throw Error("[attend] positions: got those of q or of k alone, expected both or neither");
   }
-}
-
-/// The last position is 0, the one before it -1.
-at::Tensor positions_from_end(const at::Tensor& x) { return positions_along(x, 2).flip(0).neg(); }
-
-}  // namespace
-
-Attended attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Scoring& scoring) {
-  check_query(q, k);
-  check_values(v, k);
-  check_scoring(q, k, scoring);
-  return core::kernel_for(scoring).run({q, k, v, scoring});
-}
-
-at::Tensor attention_weights(const at::Tensor& q, const at::Tensor& k, const Scoring& scoring) {
-  check_query(q, k);
-  check_scoring(q, k, scoring);
-  const auto scores = core::modified_scores(core::wide(q), core::wide(k), scoring);
-  return masked_softmax(scores, core::visible_keys(q, k, scoring)).to(q.scalar_type());
-}
-
-namespace core {
-
-MaskInputs mask_inputs(const at::Tensor& q, const at::Tensor& k, const at::Tensor& key_mask) {
-  return {.q_positions = positions_from_end(q).unsqueeze(-1),                               // (q_len, 1)
-          .k_positions = positions_from_end(k).unsqueeze(0),                                // (1, k_len)
-          .key_mask = key_mask.defined() ? key_mask.unsqueeze(1).unsqueeze(1) : key_mask};  // (batch, 1, 1, k_len)
-}
-
-at::Tensor visible_keys(const at::Tensor& q, const at::Tensor& k, const Scoring& scoring) {
-  auto mask = scoring.mask;
-  if (scoring.key_mask.defined()) mask = Mask::all({std::move(mask), Mask::key_padding()});
-  if (mask.sees_everything()) return {};
-  auto visible = mask.visible(mask_inputs(q, k, scoring.key_mask));
-  // scaled_dot_product_attention leaves its memory-saving path for masks of 3 dimensions.
-  while (visible.defined() && visible.dim() < 4) visible = visible.unsqueeze(0);
-  return visible;
-}
-
-double scale_of(const at::Tensor& q, const Scoring& scoring) {
-  return scoring.scale.value_or(1 / std::sqrt(static_cast<double>(q.size(3))));
+  if (scoring.q_positions.defined()) check_positions("q_positions", scoring.q_positions, q, "q");
+  if (scoring.k_positions.defined()) check_positions("k_positions", scoring.k_positions, k, "k");
+  check_normaliser(q, scoring);
 }
 
 }  // namespace core

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/mask_node.h"
 #include "headwright/attend.h"
 
 namespace headwright::core {
@@ -30,6 +31,7 @@ class Kernel {
 };
 
 std::unique_ptr<Kernel> sdpa_kernel();
+std::unique_ptr<Kernel> blockwise_kernel();
 std::unique_ptr<Kernel> reference_kernel();
 
 /// In the order in which "auto" tries them; the last one can express everything.
@@ -38,17 +40,37 @@ const std::vector<std::unique_ptr<Kernel>>& kernels();
 /// The kernel for `scoring`; throws Error where the forced one cannot or is not known.
 const Kernel& kernel_for(const Scoring& scoring);
 
+/// Throw ShapeError or Error where the request does not fit together.
+void check_query(const at::Tensor& q, const at::Tensor& k);
+void check_scoring(const at::Tensor& q, const at::Tensor& k, const Scoring& scoring);
+
 /// 1 / sqrt(d_head) unless the scoring says otherwise.
 double scale_of(const at::Tensor& q, const Scoring& scoring);
 
-/// scoring.mask and scoring.key_mask together: bool, 4 dimensions, broadcastable to (batch, n_heads, q_len, k_len);
-/// undefined = everything is visible.
-at::Tensor visible_keys(const at::Tensor& q, const at::Tensor& k, const Scoring& scoring);
+/// scoring.mask and scoring.key_mask together.
+Mask mask_of(const Scoring& scoring);
+
+/// Where all queries and keys stand, and what the run says of them.
+MaskInputs mask_inputs(const at::Tensor& q, const at::Tensor& k, const Scoring& scoring);
+ScorePlace score_place(const MaskInputs& inputs, const Scoring& scoring);
+
+/// The same for chosen queries and a range of keys.
+MaskInputs slice(const MaskInputs& inputs, const at::Tensor& queries, std::int64_t k_begin, std::int64_t k_end);
+ScorePlace slice(const ScorePlace& place, const at::Tensor& queries, std::int64_t k_begin, std::int64_t k_end);
+
+/// mask_of(scoring): bool, 4 dimensions, broadcastable to (batch, n_heads, q_len, k_len); undefined = everything.
+at::Tensor visible_keys(const Scoring& scoring, const MaskInputs& inputs);
 
 /// x in float32 if it is in half precision: the products and the softmax of halves lose too much.
 at::Tensor wide(const at::Tensor& x);
 
 /// The scores after scale and modifiers, before the mask: (batch, n_heads, q_len, k_len).
-at::Tensor modified_scores(const at::Tensor& q, const at::Tensor& k, const Scoring& scoring);
+at::Tensor modified_scores(const at::Tensor& q, const at::Tensor& k, const Scoring& scoring, const ScorePlace& place);
+
+/// The logit that joins each row's softmax, broadcastable to lse (batch, n_heads, q_len); undefined = none.
+at::Tensor sink_logit(const Scoring& scoring, const at::Tensor& like);
+
+/// b of the sigmoid normaliser, broadcastable to scores.
+at::Tensor sigmoid_bias(const Scoring& scoring, const at::Tensor& k);
 
 }  // namespace headwright::core

@@ -1,4 +1,5 @@
-// The plain kernel: every mask and modifier, any dtype, lse with its gradient. The others are compared with it.
+// The plain kernel: every mask, modifier and normaliser, any dtype, lse with its gradient. The others are compared with
+// it.
 #include <ATen/ATen.h>
 
 #include <limits>
@@ -17,8 +18,9 @@ at::Tensor grouped_matmul(const at::Tensor& a, const at::Tensor& b) {
 }
 
 /// A row that sees nothing becomes NaN in what follows; whoever calls fills it again, and so does the gradient of this.
-at::Tensor hide(const at::Tensor& scores, const at::Tensor& hidden) {
-  return scores.masked_fill(hidden, -std::numeric_limits<double>::infinity());
+at::Tensor hide(const at::Tensor& scores, const at::Tensor& visible) {
+  if (!visible.defined()) return scores;
+  return scores.masked_fill(visible.logical_not(), -std::numeric_limits<double>::infinity());
 }
 
 class Reference final : public Kernel {
@@ -28,15 +30,23 @@ class Reference final : public Kernel {
 
   Attended run(const Request& request) const override {
     const auto& [q, k, v, scoring] = request;
-    const auto scores = modified_scores(wide(q), wide(k), scoring);  // (batch, n_heads, q_len, k_len)
-    const auto visible = visible_keys(q, k, scoring);
-    auto weights = masked_softmax(scores, visible);
-    if (scoring.dropout > 0) weights = at::dropout(weights, scoring.dropout, true);
-    Attended attended{grouped_matmul(weights, wide(v)).to(v.scalar_type()), {}};
-    if (scoring.needs_lse) {
-      const auto seen = visible.defined() ? hide(scores, visible.logical_not()) : scores;
-      attended.lse = seen.logsumexp(-1);  // (batch, n_heads, q_len), -inf where a row sees nothing
+    const auto inputs = mask_inputs(q, k, scoring);
+    const auto scores = modified_scores(wide(q), wide(k), scoring, score_place(inputs, scoring));
+    const auto visible = visible_keys(scoring, inputs);
+    Attended attended;
+    at::Tensor weights;  // (batch, n_heads, q_len, k_len)
+    if (scoring.normaliser == Normaliser::sigmoid) {
+      weights = (scores + sigmoid_bias(scoring, k)).sigmoid();
+      if (visible.defined()) weights = weights.masked_fill(visible.logical_not(), 0);
+    } else {
+      weights = masked_softmax(scores, visible);
+      const auto sink = sink_logit(scoring, scores);
+      if (scoring.needs_lse || sink.defined()) attended.lse = hide(scores, visible).logsumexp(-1);
+      if (sink.defined()) weights = weights * (attended.lse - sink).sigmoid().unsqueeze(-1);
     }
+    if (scoring.dropout > 0) weights = at::dropout(weights, scoring.dropout, true);
+    attended.y = grouped_matmul(weights, wide(v)).to(v.scalar_type());
+    if (!scoring.needs_lse) attended.lse.reset();
     return attended;
   }
 };
@@ -45,11 +55,9 @@ class Reference final : public Kernel {
 
 std::unique_ptr<Kernel> reference_kernel() { return std::make_unique<Reference>(); }
 
-at::Tensor wide(const at::Tensor& x) { return at::isReducedFloatingType(x.scalar_type()) ? x.to(at::kFloat) : x; }
-
-at::Tensor modified_scores(const at::Tensor& q, const at::Tensor& k, const Scoring& scoring) {
+at::Tensor modified_scores(const at::Tensor& q, const at::Tensor& k, const Scoring& scoring, const ScorePlace& place) {
   auto scores = grouped_matmul(q * scale_of(q, scoring), k.transpose(-2, -1));
-  for (const auto& modifier : scoring.modifiers) scores = modifier.apply(scores);
+  for (const auto& modifier : scoring.modifiers) scores = modifier.apply(scores, place);
   return scores;  // (batch, n_heads, q_len, k_len)
 }
 
@@ -59,8 +67,7 @@ namespace headwright {
 
 at::Tensor masked_softmax(const at::Tensor& scores, const at::Tensor& visible) {
   if (!visible.defined()) return scores.softmax(-1);
-  const auto hidden = visible.logical_not();
-  return core::hide(scores, hidden).softmax(-1).masked_fill(hidden, 0);
+  return core::hide(scores, visible).softmax(-1).masked_fill(visible.logical_not(), 0);
 }
 
 }  // namespace headwright

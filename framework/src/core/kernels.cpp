@@ -11,6 +11,7 @@ namespace {
 std::vector<std::unique_ptr<Kernel>> make_kernels() {
   std::vector<std::unique_ptr<Kernel>> made;
   made.push_back(sdpa_kernel());
+  made.push_back(blockwise_kernel());
   made.push_back(reference_kernel());
   return made;
 }
@@ -25,20 +26,33 @@ struct Chosen {
   std::string reason;
 };
 
-Chosen chosen_for(const Scoring& scoring) {
-  std::string reason, known = "auto";
+Chosen forced(const Scoring& scoring) {
+  std::string known = "auto";
   for (const auto& kernel : kernels()) {
     known += ", " + kernel->name();
-    if (scoring.kernel != "auto" && scoring.kernel != kernel->name()) continue;
+    if (scoring.kernel != kernel->name()) continue;
     const auto obstacle = why_not(*kernel, scoring);
-    if (scoring.kernel == kernel->name()) {
-      if (!obstacle) return {kernel.get(), "forced"};
-      throw Error("[attend] kernel '" + kernel->name() + "' cannot " + *obstacle + "; use 'reference' or 'auto'");
+    if (!obstacle) return {kernel.get(), "forced"};
+    throw Error("[attend] kernel '" + kernel->name() + "' cannot " + *obstacle + "; use 'reference' or 'auto'");
+  }
+  throw Error("[attend] kernel: got '" + scoring.kernel + "', expected one of " + known);
+}
+
+/// By what is asked, never by sizes, so that what is reported before a run holds for every input.
+Chosen chosen_for(const Scoring& scoring) {
+  if (scoring.kernel != "auto") return forced(scoring);
+  for (const auto& kernel : kernels()) {
+    if (kernel->name() == "blockwise" && scoring.mask.is_sparse() && !why_not(*kernel, scoring)) {
+      return {kernel.get(), "skips what " + scoring.mask.to_string() + " hides"};
     }
+  }
+  std::string reason;
+  for (const auto& kernel : kernels()) {
+    const auto obstacle = why_not(*kernel, scoring);
     if (!obstacle) return {kernel.get(), reason.empty() ? "the first that can" : reason};
     reason += (reason.empty() ? "" : "; ") + kernel->name() + " cannot " + *obstacle;
   }
-  throw Error("[attend] kernel: got '" + scoring.kernel + "', expected one of " + known);
+  throw Error("[attend] no kernel can compute this: " + reason);
 }
 
 }  // namespace

@@ -31,6 +31,16 @@ KernelChoice Attention::kernel() const { return {"own", "own", "the variant comp
 
 std::string Attention::torchscript() const { return {}; }
 
+Cache Attention::make_cache(std::int64_t, std::int64_t) const {
+  throw Error("[attention] this variant claims no cache; feed it the whole sequence");
+}
+
+void note_weights(const Inputs& inputs, const at::Tensor& q, const at::Tensor& k, const Scoring& scoring,
+                  const at::Tensor& lse) {
+  note(inputs, "weights", "share of each key in a token's output",
+       [&] { return attention_weights(q, k, scoring, inputs.recorder->weight_choice(), lse); });
+}
+
 Inputs Inputs::with(at::Tensor new_x, std::string_view child) const {
   Inputs inputs = *this;
   inputs.x = std::move(new_x);
@@ -45,6 +55,10 @@ at::Tensor Position::embed(const at::Tensor&, const at::Tensor&) {
 std::pair<at::Tensor, at::Tensor> Position::rotate(const at::Tensor&, const at::Tensor&, const at::Tensor&,
                                                    const at::Tensor&) {
   throw Error("[position] this position does not claim 'rotate'; use one that rotates q and k");
+}
+
+ScoreModifier Position::bias() const {
+  throw Error("[position] this position does not claim 'bias'; use one that changes scores");
 }
 
 std::shared_ptr<Position> make_position(const Component& component, const Dims& dims) {

@@ -31,8 +31,21 @@ class All final : public MaskNode {
     return seen;
   }
   std::string to_string() const override { return call_text("all", parts_); }
+  Tile tile(const TileRange& range) const override {
+    bool full = true;
+    for (const auto& part : parts_) {
+      const auto tile = part->tile(range);
+      if (tile == Tile::empty) return tile;
+      full &= tile == Tile::full;
+    }
+    return full ? Tile::full : Tile::partial;
+  }
   bool hides_future() const override { return std::ranges::any_of(parts_, &MaskNode::hides_future, get); }
   bool shows_future() const override { return std::ranges::all_of(parts_, &MaskNode::shows_future, get); }
+  bool is_sparse() const override { return std::ranges::any_of(parts_, &MaskNode::is_sparse, get); }
+  bool is_dense() const override { return std::ranges::all_of(parts_, &MaskNode::is_dense, get); }
+  bool reads_documents() const override { return std::ranges::any_of(parts_, &MaskNode::reads_documents, get); }
+  bool reads_length() const override { return std::ranges::any_of(parts_, &MaskNode::reads_length, get); }
 
  private:
   static const MaskNode& get(const std::shared_ptr<const MaskNode>& node) { return *node; }
@@ -53,8 +66,21 @@ class Any final : public MaskNode {
     return seen;
   }
   std::string to_string() const override { return call_text("any", parts_); }
+  Tile tile(const TileRange& range) const override {
+    bool empty = true;
+    for (const auto& part : parts_) {
+      const auto tile = part->tile(range);
+      if (tile == Tile::full) return tile;
+      empty &= tile == Tile::empty;
+    }
+    return empty ? Tile::empty : Tile::partial;
+  }
   bool hides_future() const override { return std::ranges::all_of(parts_, &MaskNode::hides_future, get); }
   bool shows_future() const override { return std::ranges::any_of(parts_, &MaskNode::shows_future, get); }
+  bool is_sparse() const override { return std::ranges::all_of(parts_, &MaskNode::is_sparse, get); }
+  bool is_dense() const override { return std::ranges::any_of(parts_, &MaskNode::is_dense, get); }
+  bool reads_documents() const override { return std::ranges::any_of(parts_, &MaskNode::reads_documents, get); }
+  bool reads_length() const override { return std::ranges::any_of(parts_, &MaskNode::reads_length, get); }
 
  private:
   static const MaskNode& get(const std::shared_ptr<const MaskNode>& node) { return *node; }
@@ -71,7 +97,17 @@ class Not final : public MaskNode {
     return inputs.q_positions.ne(inputs.q_positions);  // the part sees everything, so this sees nothing
   }
   std::string to_string() const override { return "not(" + (part_ ? part_->to_string() : "full") + ")"; }
+  Tile tile(const TileRange& range) const override {
+    if (part_ == nullptr) return Tile::empty;
+    const auto tile = part_->tile(range);
+    if (tile == Tile::partial) return tile;
+    return tile == Tile::full ? Tile::empty : Tile::full;
+  }
   bool hides_future() const override { return part_ == nullptr || part_->shows_future(); }
+  bool is_sparse() const override { return part_ == nullptr || part_->is_dense(); }
+  bool is_dense() const override { return part_ != nullptr && part_->is_sparse(); }
+  bool reads_documents() const override { return part_ != nullptr && part_->reads_documents(); }
+  bool reads_length() const override { return part_ != nullptr && part_->reads_length(); }
   bool shows_future() const override { return part_ != nullptr && part_->hides_future(); }
 
  private:

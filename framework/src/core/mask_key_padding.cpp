@@ -12,10 +12,6 @@ class KeyPadding final : public MaskNode {
   std::string to_string() const override { return "key_padding"; }
 };
 
-struct NoParams {
-  static constexpr auto fields() { return std::tuple{}; }
-};
-
 }  // namespace
 
 Mask Mask::key_padding() { return Mask(std::make_shared<KeyPadding>()); }

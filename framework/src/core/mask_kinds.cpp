@@ -7,19 +7,17 @@
 namespace headwright {
 namespace {
 
-struct NoParams {
-  static constexpr auto fields() { return std::tuple{}; }
-};
-
 MaskKind full_kind() {
-  return {"full", "a query sees every key", specs_of<NoParams>(), [](const ParamMap&) { return Mask(); }};
+  return {"full", "a query sees every key", specs_of<core::NoParams>(), [](const ParamMap&) { return Mask(); }};
 }
 
 }  // namespace
 
 const std::vector<MaskKind>& mask_kinds() {
-  static const std::vector<MaskKind> kinds{full_kind(), core::causal_kind(), core::window_kind(),
-                                           core::key_padding_kind()};
+  static const std::vector<MaskKind> kinds{
+      full_kind(),          core::causal_kind(),   core::window_kind(),      core::band_kind(),
+      core::dilated_kind(), core::strided_kind(),  core::block_local_kind(), core::global_kind(),
+      core::prefix_kind(),  core::document_kind(), core::key_padding_kind(), core::random_kind()};
   return kinds;
 }
 

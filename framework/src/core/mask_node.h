@@ -9,12 +9,15 @@
 
 namespace headwright {
 
-/// What a mask may ask when it is evaluated. Positions are counted from the end of the keys: the last token is 0, the
-/// one before it -1, for queries and keys alike.
+/// What a mask may ask when it is evaluated, for all pairs or for those of a tile. Key j stands at position j, query i
+/// at i + k_len - q_len.
 struct MaskInputs {
   at::Tensor q_positions;  // (q_len, 1) int64
   at::Tensor k_positions;  // (1, k_len) int64
   at::Tensor key_mask;     // (batch, 1, 1, k_len) bool, true = visible; undefined = none
+  at::Tensor q_documents;  // (batch, 1, q_len, 1) int64; undefined = one document
+  at::Tensor k_documents;  // (batch, 1, 1, k_len) int64
+  at::Tensor all_keys;     // (all keys) int64: 0, 1, 2, ..., also where k_positions are those of a tile
 };
 
 class MaskNode {
@@ -27,23 +30,44 @@ class MaskNode {
   /// As one would write it.
   virtual std::string to_string() const = 0;
 
+  /// What is proved of every pair in the range.
+  virtual Tile tile(const TileRange&) const { return Tile::partial; }
+
   /// Proved from the structure, for any input: no key after the query is visible; every key after it is.
   virtual bool hides_future() const { return false; }
   virtual bool shows_future() const { return false; }
 
+  /// Proved from the structure: most tiles of a long sequence are empty; most are full.
+  virtual bool is_sparse() const { return false; }
+  virtual bool is_dense() const { return false; }
+
   /// Exactly the causal mask.
   virtual bool is_causal() const { return false; }
+
+  /// What is visible depends on the documents; on the number of keys.
+  virtual bool reads_documents() const { return false; }
+  virtual bool reads_length() const { return false; }
 };
 
 }  // namespace headwright
 
 namespace headwright::core {
 
-/// The inputs for masks over q (batch, n_heads, q_len, d_head) and k (batch, n_kv_heads, k_len, d_head).
-MaskInputs mask_inputs(const at::Tensor& q, const at::Tensor& k, const at::Tensor& key_mask);
+/// A kind without rows.
+struct NoParams {
+  static constexpr auto fields() { return std::tuple{}; }
+};
 
 MaskKind causal_kind();
 MaskKind window_kind();
+MaskKind band_kind();
+MaskKind dilated_kind();
+MaskKind strided_kind();
+MaskKind block_local_kind();
+MaskKind global_kind();
+MaskKind prefix_kind();
+MaskKind document_kind();
 MaskKind key_padding_kind();
+MaskKind random_kind();
 
 }  // namespace headwright::core

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "headwright/attend.h"
 #include "headwright/mask_kinds.h"
 #include "headwright/modifier.h"
 
@@ -14,8 +15,11 @@ class ModifierNode {
   virtual ~ModifierNode();
 
   /// scores, result: (batch, n_heads, q_len, k_len)
-  virtual at::Tensor apply(const at::Tensor& scores) const = 0;
+  virtual at::Tensor apply(const at::Tensor& scores, const ScorePlace& place) const = 0;
   virtual std::string to_string() const = 0;
+
+  /// Tensors that apply() reads and that may need a gradient.
+  virtual const std::vector<at::Tensor>& learned() const;
 };
 
 }  // namespace headwright

@@ -14,7 +14,7 @@ class Softcap final : public ModifierNode {
  public:
   explicit Softcap(double cap) : cap_(cap) {}
 
-  at::Tensor apply(const at::Tensor& scores) const override { return (scores / cap_).tanh() * cap_; }
+  at::Tensor apply(const at::Tensor& scores, const ScorePlace&) const override { return (scores / cap_).tanh() * cap_; }
   std::string to_string() const override {
     std::ostringstream text;
     text << "softcap(" << cap_ << ")";

@@ -7,6 +7,8 @@
 namespace headwright {
 namespace {
 
+constexpr double kStartOfQkScale = 10;  // of l2-normalised q and k, whose products lie within 1
+
 Dims completed(Dims dims, const QkvOptions& options) {
   if (dims.d_head == 0 && dims.n_heads > 0) dims.d_head = dims.d_model / dims.n_heads;
   if (!options.cross) dims.d_context = dims.d_model;
@@ -24,16 +26,26 @@ void expect_sequence(std::string_view name, const at::Tensor& x, std::string_vie
                "(batch, length, " + std::string(width_name) + " = " + std::to_string(width) + ")");
 }
 
-/// mask: (batch, keys) bool, or undefined.
-void expect_mask(std::string_view name, const at::Tensor& mask, std::string_view of_name, const at::Tensor& of) {
+/// mask: (batch, keys), or undefined.
+void expect_of_tokens(std::string_view name, const at::Tensor& mask, at::ScalarType type, std::string_view expected,
+                      const at::Tensor& of, std::string_view of_name, std::int64_t before) {
   if (!mask.defined()) return;
-  if (mask.dim() != 2 || mask.size(0) != of.size(0) || mask.size(1) != of.size(1)) {
-    refuse_shape("attention", name, mask, "(batch, length) of " + std::string(of_name) + " " + shape_text(of));
+  if (mask.dim() != 2 || mask.size(0) != of.size(0) || mask.size(1) != of.size(1) + before) {
+    refuse_shape("attention", name, mask,
+                 "(batch, length) of " + std::string(of_name) + " " + shape_text(of) +
+                     (before > 0 ? " and the " + std::to_string(before) + " tokens in the cache" : ""));
   }
-  if (mask.scalar_type() != at::kBool) {
+  if (mask.scalar_type() != type) {
     throw ShapeError("[attention] " + std::string(name) + ": got dtype " + std::string(toString(mask.scalar_type())) +
-                     ", expected bool, true = visible");
+                     ", expected " + std::string(expected));
   }
+}
+
+/// 0, 1, 2, ... for what has been seen, and on from there.
+at::Tensor places_of(const Inputs& inputs) {
+  if (inputs.positions.defined()) return inputs.positions;
+  const auto places = positions_along(inputs.x, 1);
+  return inputs.cache == nullptr ? places : places + inputs.cache->length.to(places.device());
 }
 
 }  // namespace
@@ -41,39 +53,43 @@ void expect_mask(std::string_view name, const at::Tensor& mask, std::string_view
 QkvAttention::~QkvAttention() = default;
 
 QkvAttention::QkvAttention(const Dims& dims, const QkvOptions& options)
-    : dims_(completed(dims, options)), cross_(options.cross) {
+    : dims_(completed(dims, options)), options_(options) {
   const auto d_q = dims_.n_heads * dims_.d_head;
   const auto d_kv = dims_.n_kv_heads * dims_.d_head;
   q_proj_ = register_module("q_proj", linear(dims_.d_model, d_q, options.qkv_bias));
   k_proj_ = register_module("k_proj", linear(dims_.d_context, d_kv, options.qkv_bias));
   v_proj_ = register_module("v_proj", linear(dims_.d_context, d_kv, options.qkv_bias));
   out_proj_ = register_module("out_proj", linear(d_q, dims_.d_model, options.out_bias));
+  if (options.qk_norm == "rms") {
+    q_norm_ = register_parameter("q_norm", at::ones({dims_.d_head}));
+    k_norm_ = register_parameter("k_norm", at::ones({dims_.d_head}));
+  } else if (options.qk_norm == "l2") {
+    qk_scale_ = register_parameter("qk_scale", at::full({dims_.n_heads, 1, 1}, kStartOfQkScale));
+  }
   position_ = make_position(options.position, dims_);
-  if (position_) register_module("position", position_);
+  if (!position_) return;
+  register_module("position", position_);
+  const auto claims = options.position.variant->claims(dims_, options.position.values);
+  rotates_ = claims.rotate;
+  biases_ = claims.bias;
 }
 
 at::Tensor QkvAttention::forward(const Inputs& inputs) {
-  expect_sequence("x", inputs.x, "d_model", dims_.d_model);
-  if (cross_ && !inputs.context.defined()) {
-    throw InputError(
-        "[attention] context: got nothing, expected the sequence that cross-attention reads; give `context`");
-  }
-  const auto& source = cross_ ? inputs.context : inputs.x;
-  if (cross_) {
-    expect_sequence("context", source, "d_context", dims_.d_context);
-    if (source.size(0) != inputs.x.size(0)) {
-      refuse_shape("attention", "context", source, "the batch size of x " + shape_text(inputs.x));
-    }
-  }
-  expect_mask("key_mask", inputs.key_mask, "x", inputs.x);
-  expect_mask("context_mask", cross_ ? inputs.context_mask : at::Tensor(), "context", source);
-
+  const bool cross = options_.cross;
+  check_inputs(inputs);
+  const auto& source = cross ? inputs.context : inputs.x;
   auto q = split_heads(q_proj_(inputs.x), dims_.n_heads);   // (batch, n_heads, seq, d_head)
   auto k = split_heads(k_proj_(source), dims_.n_kv_heads);  // (batch, n_kv_heads, keys, d_head)
-  const auto v = split_heads(v_proj_(source), dims_.n_kv_heads);
-  if (position_) {
-    const auto own = inputs.positions.defined() ? inputs.positions : positions_along(inputs.x, 1);
-    std::tie(q, k) = position_->rotate(q, k, own, cross_ ? positions_along(source, 1) : own);
+  auto v = split_heads(v_proj_(source), dims_.n_kv_heads);
+  std::tie(q, k) = normed(q, k);
+  if (rotates_) {
+    const auto own = places_of(inputs);
+    std::tie(q, k) = position_->rotate(q, k, own, cross ? positions_along(source, 1) : own);
+  }
+  if (inputs.cache != nullptr) {
+    k = extend(*inputs.cache, "k", k, 2);
+    v = extend(*inputs.cache, "v", v, 2);
+    inputs.cache->length.add_(inputs.x.size(1));
   }
   note(inputs, "q", "queries (batch, n_heads, seq, d_head)", [&] { return q; });
   note(inputs, "k", "keys (batch, n_kv_heads, keys, d_head)", [&] { return k; });
@@ -83,12 +99,77 @@ at::Tensor QkvAttention::forward(const Inputs& inputs) {
   return out_proj_(merge_heads(heads));  // (batch, seq, d_model)
 }
 
+void QkvAttention::check_inputs(const Inputs& inputs) const {
+  expect_sequence("x", inputs.x, "d_model", dims_.d_model);
+  const auto before = inputs.cache == nullptr ? 0 : inputs.cache->tokens();
+  expect_of_tokens("key_mask", inputs.key_mask, at::kBool, "bool, true = visible", inputs.x, "x", before);
+  expect_of_tokens("document_ids", inputs.document_ids, at::kLong, "int64", inputs.x, "x", before);
+  if (biases_ && inputs.cache != nullptr && inputs.positions.defined()) {
+    throw InputError("[attention] positions: a bias counts them along the cache; give none");
+  }
+  if (!options_.cross) return;
+  if (!inputs.context.defined()) {
+    throw InputError(
+        "[attention] context: got nothing, expected the sequence that cross-attention reads; give `context`");
+  }
+  if (inputs.cache != nullptr) throw InputError("[attention] cache: cross-attention has none; give the whole context");
+  expect_sequence("context", inputs.context, "d_context", dims_.d_context);
+  if (inputs.context.size(0) != inputs.x.size(0)) {
+    refuse_shape("attention", "context", inputs.context, "the batch size of x " + shape_text(inputs.x));
+  }
+  expect_of_tokens("context_mask", inputs.context_mask, at::kBool, "bool, true = visible", inputs.context, "context",
+                   0);
+}
+
+/// Source: rms, Team Qwen 2025, arXiv:2505.09388, section 2; l2, Henry et al. 2020, arXiv:2010.04245.
+std::pair<at::Tensor, at::Tensor> QkvAttention::normed(const at::Tensor& q, const at::Tensor& k) const {
+  const double eps = options_.qk_norm_eps;
+  if (q_norm_.defined()) {
+    return {at::rms_norm(q, {dims_.d_head}, q_norm_, eps), at::rms_norm(k, {dims_.d_head}, k_norm_, eps)};
+  }
+  if (!qk_scale_.defined()) return {q, k};
+  const auto unit = [&](const at::Tensor& x) { return x * x.square().sum(-1, true).add(eps).rsqrt(); };
+  return {unit(q) * qk_scale_, unit(k)};
+}
+
+Cache QkvAttention::make_cache(std::int64_t batch, std::int64_t capacity) const {
+  if (options_.cross) return Attention::make_cache(batch, capacity);
+  const auto room =
+      at::zeros({batch, dims_.n_kv_heads, capacity, dims_.d_head}, k_proj_->weight.options().requires_grad(false));
+  return {.tensors = {{"k", room}, {"v", room.clone()}}, .length = at::zeros({}, at::kLong)};
+}
+
 Scoring QkvAttention::scoring(const Inputs& inputs) const {
   Scoring scoring;
-  scoring.key_mask = cross_ ? inputs.context_mask : inputs.key_mask;
-  scoring.same_sequence = !cross_;
+  scoring.key_mask = options_.cross ? inputs.context_mask : inputs.key_mask;
+  if (!options_.cross) scoring.document_ids = inputs.document_ids;
+  scoring.same_sequence = !options_.cross && inputs.cache == nullptr;
   scoring.kernel = dims_.kernel;
+  if (qk_scale_.defined()) scoring.scale = 1;  // the learned one stands in its place
+  if (!biases_) return scoring;
+  scoring.modifiers.push_back(position_->bias());
+  if (inputs.positions.defined()) {
+    scoring.q_positions = inputs.positions;
+    scoring.k_positions = options_.cross ? positions_along(inputs.context, 1) : inputs.positions;
+  }
   return scoring;
+}
+
+void QkvAttention::check_options(const Dims& dims, const QkvOptions& options, Complaints& complaints) {
+  if (options.qk_norm == "none" && options.qk_norm_eps != QkvOptions{}.qk_norm_eps) {
+    complaints.add("qk_norm_eps", "has no effect without qk_norm; leave it out, or give qk_norm: rms or l2");
+  }
+  const auto* position = options.position.variant;
+  if (position == nullptr) return;
+  const auto claims = position->claims(dims, options.position.values);
+  if (!claims.rotate && !claims.bias) {
+    complaints.add("position", "got '" + position->name +
+                                   "', which neither rotates q and k nor changes scores; expected one that does, such "
+                                   "as rope or alibi");
+  }
+  Complaints inner;  // of the position about its own values, which stand below `position`
+  position->check(dims, options.position.values, inner);
+  for (const auto& item : inner.items()) complaints.add("position", item.name + ": " + item.message);
 }
 
 void QkvAttention::check_heads(const Dims& dims, Complaints& complaints) {

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/mask_node.h"
+#include "core/kernel.h"
 
 namespace headwright {
 namespace {
@@ -15,7 +15,7 @@ using ::testing::ThrowsMessage;
 
 at::Tensor drawn(const Mask& mask, std::int64_t q_len, std::int64_t k_len, const at::Tensor& key_mask = {}) {
   const auto q = at::zeros({1, 1, q_len, 2}), k = at::zeros({1, 1, k_len, 2});
-  const auto visible = mask.visible(core::mask_inputs(q, k, key_mask));
+  const auto visible = mask.visible(core::mask_inputs(q, k, {.key_mask = key_mask}));
   return visible.defined() ? visible.expand({1, 1, q_len, k_len}).squeeze(0).squeeze(0) : visible;
 }
 

@@ -4,11 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "headwright/attend.h"
+
 namespace headwright {
 namespace {
 
 double capped(double cap, double score) {
-  return ScoreModifier::softcap(cap).apply(at::full({1, 1, 1, 1}, score, at::kDouble)).item<double>();
+  return ScoreModifier::softcap(cap).apply(at::full({1, 1, 1, 1}, score, at::kDouble), {}).item<double>();
 }
 
 TEST(Softcap, SqueezesScoresByTanh) {

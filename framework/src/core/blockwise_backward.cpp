@@ -1,0 +1,93 @@
+// The gradients: each rectangle is computed again from q, k and lse, and used up before the next.
+// Source: Dao et al. 2022, arXiv:2205.14135, appendix B.2.
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/grad_mode.h>
+
+#include "core/blockwise.h"
+
+namespace headwright::core {
+
+/// scores: plain. Where there are modifiers, `leaf` is what they were given and `modified` what they made of it.
+struct Blockwise::Rectangle {
+  at::Tensor scores, leaf, modified;
+};
+
+Blockwise::Rectangle Blockwise::rectangle(const at::Tensor& q, const QueryBlock& block, const KeyRange& range) const {
+  Rectangle made{.scores = q.bmm(keys_of(k_, range).transpose(1, 2))};
+  if (scoring_.modifiers.empty()) return made;
+  const at::AutoGradMode with_gradient(true);
+  made.leaf = made.scores.requires_grad_(true);
+  made.modified = modified(made.leaf, block, range);
+  made.scores = made.modified.detach();
+  return made;
+}
+
+at::Tensor Blockwise::score_gradient(const Rectangle& rectangle, const at::Tensor& of_modified,
+                                     Gradients& gradients) const {
+  if (!rectangle.leaf.defined()) return of_modified;
+  std::vector<at::Tensor> wanted{rectangle.leaf};
+  wanted.insert(wanted.end(), learned_.begin(), learned_.end());
+  const auto found = torch::autograd::grad({rectangle.modified}, wanted, {of_modified}, /*retain_graph=*/std::nullopt,
+                                           /*create_graph=*/false, /*allow_unused=*/true);
+  for (std::size_t i = 0; i < learned_.size(); ++i) {
+    auto& sum = gradients.learned[i];
+    if (found[i + 1].defined()) sum = sum.defined() ? sum + found[i + 1] : found[i + 1];
+  }
+  return found[0].defined() ? found[0] : at::zeros_like(of_modified);
+}
+
+/// dy: (.., rows, d_value). lse: (.., rows, 1), 0 where a row sees nothing. delta: what the softmax's sum takes off.
+void Blockwise::rows_backward(const QueryBlock& block, const at::Tensor& dy, const at::Tensor& lse,
+                              const at::Tensor& delta, Gradients& gradients) const {
+  const auto q = queries_of(q_, block).mul(scale_);
+  const auto add_keys = [&](const at::Tensor& sum, const KeyRange& range, const at::Tensor& part) {
+    auto slot = sum.slice(2, range.begin, range.end);
+    slot.add_(part.view(slot.sizes()));
+  };
+  at::Tensor dq;
+  for (const auto& range : block.keys) {
+    const auto rectangle = this->rectangle(q, block, range);
+    const auto weights =
+        sigmoid() ? rectangle.scores.add(sigmoid_bias(scoring_, k_)).sigmoid_() : rectangle.scores.sub(lse).exp_();
+    hide(weights, block, range, 0);
+    add_keys(gradients.v, range, weights.transpose(1, 2).bmm(dy));
+    auto change = dy.bmm(keys_of(v_, range).transpose(1, 2));  // of the weights, then of the modified scores
+    if (sigmoid()) {
+      change.mul_(weights).mul_(1 - weights);
+    } else {
+      change.sub_(delta).mul_(weights);
+    }
+    const auto of_scores = score_gradient(rectangle, change, gradients);
+    const auto part = of_scores.bmm(keys_of(k_, range));
+    dq = dq.defined() ? dq.add_(part) : part;
+    add_keys(gradients.k, range, of_scores.transpose(1, 2).bmm(q));
+  }
+  if (dq.defined()) gradients.q.slice(2, block.begin, block.end).copy_(by_head(dq.mul_(scale_), block));
+}
+
+Blockwise::Gradients Blockwise::backward(const Result& result, const at::Tensor& dy, const at::Tensor& dlse) const {
+  const auto zeros = [](const at::Tensor& x) {  // in the precision of the sums
+    return at::zeros(x.sizes(),
+                     x.options().dtype(at::isReducedFloatingType(x.scalar_type()) ? at::kFloat : x.scalar_type()));
+  };
+  Gradients gradients{.q = at::zeros_like(q_), .k = zeros(k_), .v = zeros(v_)};
+  gradients.learned.resize(learned_.size());
+  for (const auto& block : blocks_) {
+    if (block.keys.empty()) continue;
+    const auto rows_dy = dy.defined() ? queries_of(dy, block) : at::zeros_like(queries_of(result.y, block));
+    at::Tensor lse, delta;
+    if (!sigmoid()) {
+      lse = queries_of(result.lse.unsqueeze(-1), block);
+      delta = (rows_dy * queries_of(result.y, block)).sum(-1, /*keepdim=*/true);
+      if (dlse.defined()) delta = delta - queries_of(dlse.unsqueeze(-1), block);
+      lse = lse.masked_fill(lse.isinf(), 0);
+    }
+    rows_backward(block, rows_dy, lse, delta, gradients);
+  }
+  gradients.k = gradients.k.to(k_.scalar_type());
+  gradients.v = gradients.v.to(v_.scalar_type());
+  return gradients;
+}
+
+}  // namespace headwright::core
