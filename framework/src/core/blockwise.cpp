@@ -36,6 +36,9 @@ std::vector<at::Tensor> learned_in(const Scoring& scoring) {
 }  // namespace
 
 Blockwise::Blockwise(at::Tensor q, at::Tensor k, at::Tensor v, const Scoring& scoring)
+    : Blockwise(q, k, v, scoring, sizes_for(q)) {}
+
+Blockwise::Blockwise(at::Tensor q, at::Tensor k, at::Tensor v, const Scoring& scoring, const BlockSizes& sizes)
     : q_(std::move(q)),
       k_(std::move(k)),
       v_(std::move(v)),
@@ -44,7 +47,7 @@ Blockwise::Blockwise(at::Tensor q, at::Tensor k, at::Tensor v, const Scoring& sc
       place_(score_place(inputs_, scoring)),
       scale_(scale_of(q_, scoring)),
       learned_(learned_in(scoring)),
-      blocks_(plan_blocks(mask_of(scoring), q_.size(2), k_.size(2), sizes_for(q_))) {}
+      blocks_(plan_blocks(mask_of(scoring), q_.size(2), k_.size(2), sizes)) {}
 
 at::Tensor Blockwise::queries_of(const at::Tensor& x, const QueryBlock& block) const {
   const auto rows = wide(x.slice(2, block.begin, block.end)).contiguous();  // (batch, n_heads, rows, d)
@@ -130,10 +133,8 @@ void Blockwise::sigmoid_rows(const QueryBlock& block, Result& result) const {
 Blockwise::Result Blockwise::forward() const {
   const auto shape = std::vector<std::int64_t>{q_.size(0), q_.size(1), q_.size(2)};
   Result result{.y = at::zeros({shape[0], shape[1], shape[2], v_.size(3)}, v_.options())};
-  if (!sigmoid()) {
-    const auto dtype = at::isReducedFloatingType(v_.scalar_type()) ? at::kFloat : v_.scalar_type();
-    result.lse = at::full(shape, kHidden, v_.options().dtype(dtype));
-  }
+  const auto dtype = at::isReducedFloatingType(v_.scalar_type()) ? at::kFloat : v_.scalar_type();
+  result.lse = sigmoid() ? at::empty({0}, v_.options()) : at::full(shape, kHidden, v_.options().dtype(dtype));
   for (const auto& block : blocks_) {
     if (block.keys.empty()) continue;  // zeros and -inf stay
     if (sigmoid()) {

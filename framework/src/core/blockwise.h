@@ -16,10 +16,11 @@ namespace headwright::core {
 class Blockwise {
  public:
   Blockwise(at::Tensor q, at::Tensor k, at::Tensor v, const Scoring& scoring);
+  Blockwise(at::Tensor q, at::Tensor k, at::Tensor v, const Scoring& scoring, const BlockSizes& sizes);
 
   struct Result {
     at::Tensor y;    // (batch, n_heads, q_len, d_value) in v's dtype
-    at::Tensor lse;  // (batch, n_heads, q_len) in float32 or float64; undefined for the sigmoid
+    at::Tensor lse;  // (batch, n_heads, q_len) in float32 or float64; empty for the sigmoid
   };
   Result forward() const;
 

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
 
 namespace headwright {
 namespace {
@@ -15,14 +16,34 @@ at::Tensor heads(std::int64_t batch, std::int64_t n_heads, std::int64_t length, 
 }
 
 TEST(Attend, AutoTakesTheFirstKernelThatCan) {
-  EXPECT_THAT(kernel_names(), ::testing::ElementsAre("sdpa", "reference"));
+  EXPECT_THAT(kernel_names(), ::testing::ElementsAre("sdpa", "blockwise", "reference"));
   const auto plain = choose_kernel({.mask = Mask::causal()});
   EXPECT_EQ(plain.requested, "auto");
   EXPECT_EQ(plain.effective, "sdpa");
   const auto capped = choose_kernel({.modifiers = {ScoreModifier::softcap(5)}});
-  EXPECT_EQ(capped.effective, "reference");
+  EXPECT_EQ(capped.effective, "blockwise");
   EXPECT_EQ(capped.reason, "sdpa cannot apply score modifiers (softcap(5))");
-  EXPECT_EQ(choose_kernel({.needs_lse = true}).effective, "reference");
+  EXPECT_EQ(choose_kernel({.needs_lse = true}).effective, "blockwise");
+  const auto dropping = choose_kernel({.modifiers = {ScoreModifier::softcap(5)}, .dropout = 0.5});
+  EXPECT_EQ(dropping.effective, "reference");
+  EXPECT_EQ(dropping.reason, "sdpa cannot apply score modifiers (softcap(5)); blockwise cannot drop weights");
+}
+
+TEST(Attend, AutoTakesTheKernelThatSkipsWhatASparseMaskHides) {
+  const auto window = choose_kernel({.mask = Mask::window(64)});
+  EXPECT_EQ(window.effective, "blockwise");
+  EXPECT_EQ(window.reason, "skips what window(64) hides");
+  for (const auto& mask :
+       {Mask::block_local(4), Mask::dilated(4, 2), Mask::any({Mask::band(4, 4), Mask::global(2)}),
+        Mask::all({Mask::causal(), Mask::random(2, 8, 1)}), Mask::negation(Mask::negation(Mask::window(3)))}) {
+    EXPECT_EQ(choose_kernel({.mask = mask}).effective, "blockwise") << mask.to_string();
+  }
+  for (const auto& mask : {Mask::causal(), Mask::strided(4), Mask::any({Mask::causal(), Mask::prefix(4)}),
+                           Mask::negation(Mask::window(3)), Mask::document()}) {
+    EXPECT_EQ(choose_kernel({.mask = mask}).effective, "sdpa") << mask.to_string();
+  }
+  EXPECT_EQ(choose_kernel({.mask = Mask::window(64), .dropout = 0.5}).effective, "sdpa");
+  EXPECT_EQ(choose_kernel({.mask = Mask::window(64), .kernel = "sdpa"}).effective, "sdpa");
 }
 
 TEST(Attend, AForcedKernelThatCannotIsAnErrorNeverASubstitute) {
@@ -36,7 +57,7 @@ TEST(Attend, AForcedKernelThatCannotIsAnErrorNeverASubstitute) {
 
 TEST(Attend, AnUnknownKernelListsTheKnownOnes) {
   EXPECT_THAT([] { choose_kernel({.kernel = "flash"}); },
-              ThrowsMessage<Error>("[attend] kernel: got 'flash', expected one of auto, sdpa, reference"));
+              ThrowsMessage<Error>("[attend] kernel: got 'flash', expected one of auto, sdpa, blockwise, reference"));
 }
 
 TEST(Attend, AQueryThatSeesNothingGivesZerosAndFiniteGradientsInEveryKernel) {
@@ -81,10 +102,22 @@ TEST(Attend, DropsWeightsOnlyAsAsked) {
   const auto q = heads(1, 1, 50), v = at::ones({1, 1, 50, 4}, at::kDouble);
   for (const auto& kernel : kernel_names()) {
     EXPECT_TRUE(attend(q, q, v, {.kernel = kernel}).y.allclose(v, 1e-12, 1e-12)) << kernel;
-    const auto dropped = attend(q, q, v, {.dropout = 0.5, .kernel = kernel}).y;
+    const Scoring dropping{.dropout = 0.5, .kernel = kernel};
+    if (kernel == "blockwise") {
+      EXPECT_THAT([&] { attend(q, q, v, dropping); }, ThrowsMessage<Error>(HasSubstr("cannot drop weights")));
+      continue;
+    }
+    const auto dropped = attend(q, q, v, dropping).y;
     EXPECT_FALSE(dropped.allclose(v)) << kernel;
     EXPECT_NEAR(dropped.mean().item<double>(), 1, 0.3) << kernel;  // survivors are scaled by 1 / (1 - p)
   }
+}
+
+TEST(Attend, BlockwiseRefusesASecondDerivativeInsteadOfGivingAWrongOne) {
+  const auto q = heads(1, 1, 5).requires_grad_();
+  const auto y = attend(q, q, q, {.kernel = "blockwise"}).y;
+  EXPECT_THAT([&] { torch::autograd::grad({y.sum()}, {q}, {}, true, /*create_graph=*/true); },
+              ThrowsMessage<Error>(HasSubstr("no second derivative; use kernel 'reference'")));
 }
 
 TEST(Attend, NamesTheTensorThatDoesNotFit) {

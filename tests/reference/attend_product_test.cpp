@@ -1,0 +1,213 @@
+// Any mask with any modifier and normaliser, with any kernel: outputs, weights and gradients against loops over
+// doubles.
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include "core/blockwise.h"
+#include "reference/attend_cases.h"
+
+namespace headwright {
+namespace {
+
+constexpr double kTolerance = 1e-10;  // float64, a few hundred terms a sum
+constexpr long kBuckets = 6, kMaxDistance = 9;
+
+/// T5's bucket, from the formula: exact up to a quarter of the buckets on each side, then by the logarithm.
+long bucket(long i, long j) {
+  const long half = kBuckets / 2, exact = half / 2, far = std::abs(i - j);
+  const long side = j > i ? half : 0;
+  if (far < exact) return side + far;
+  const double log_share = std::log(double(far) / double(exact)) / std::log(double(kMaxDistance) / double(exact));
+  return side + std::min(half - 1, exact + long(log_share * double(half - exact)));
+}
+
+struct Learned {
+  at::Tensor slopes, table, sink;  // (n_heads), (n_buckets, n_heads), (n_heads)
+};
+
+struct ModifierCase {
+  std::string name;
+  std::function<void(Scoring&, const Learned&)> ask;
+  std::function<void(reference::Problem&, const Learned&)> expect;
+  bool to_sdpa = false;  // scaled_dot_product_attention can express it
+};
+
+void expect_alibi(reference::Problem& p, const Learned& learned, long shift) {
+  const auto slopes = to_reference(learned.slopes.view({1, 1, -1}));
+  p.bias = [=](long h, long i, long j) { return -slopes.at(0, 0, h, 0) * double(std::abs(i + shift - j)); };
+}
+
+long shift_of(const reference::Problem& p) { return p.k.sizes[2] - p.q.sizes[2]; }
+
+std::vector<ModifierCase> modifier_cases() {
+  const auto softcap = ScoreModifier::softcap(0.7);
+  return {
+      {"none", [](Scoring&, const Learned&) {}, [](reference::Problem&, const Learned&) {}, true},
+      {"scale", [](Scoring& s, const Learned&) { s.scale = 0.3; },
+       [](reference::Problem& p, const Learned&) { p.scale = 0.3; }, true},
+      {"softcap", [=](Scoring& s, const Learned&) { s.modifiers = {softcap}; },
+       [](reference::Problem& p, const Learned&) { p.cap = 0.7; }},
+      {"alibi", [](Scoring& s, const Learned& l) { s.modifiers = {alibi(l.slopes)}; },
+       [](reference::Problem& p, const Learned& l) { expect_alibi(p, l, shift_of(p)); }},
+      {"alibi_then_softcap", [=](Scoring& s, const Learned& l) { s.modifiers = {alibi(l.slopes), softcap}; },
+       [](reference::Problem& p, const Learned& l) {
+         expect_alibi(p, l, shift_of(p));
+         p.cap = 0.7;
+       }},
+      {"softcap_then_alibi", [=](Scoring& s, const Learned& l) { s.modifiers = {softcap, alibi(l.slopes)}; },
+       [](reference::Problem& p, const Learned& l) {
+         expect_alibi(p, l, shift_of(p));
+         p.cap = 0.7;
+         p.bias_first = false;
+       }},
+      {"relative_bias",
+       [](Scoring& s, const Learned& l) { s.modifiers = {relative_bias(l.table, true, kMaxDistance)}; },
+       [](reference::Problem& p, const Learned& l) {
+         const auto table = to_reference(l.table.unsqueeze(0));
+         const auto shift = shift_of(p);
+         p.bias = [=](long h, long i, long j) { return table.at(0, bucket(i + shift, j), h, 0); };
+       }},
+      {"sink", [](Scoring& s, const Learned& l) { s.sink = l.sink; },
+       [](reference::Problem& p, const Learned& l) { p.sink = to_reference(l.sink.view({1, 1, -1})).data; }},
+      {"softmax_one", [](Scoring& s, const Learned&) { s.normaliser = Normaliser::softmax_one; },
+       [](reference::Problem& p, const Learned&) { p.sink.assign(static_cast<std::size_t>(p.q.sizes[1]), 0.0); }},
+      {"sigmoid", [](Scoring& s, const Learned&) { s.normaliser = Normaliser::sigmoid; },
+       [](reference::Problem& p, const Learned&) {
+         p.normaliser = reference::Normaliser::sigmoid;
+         p.sigmoid_bias = -std::log(double(p.k.sizes[2]));
+       }},
+  };
+}
+
+struct Setting {
+  at::Tensor q, k, v, dy, dlse;
+  Learned learned;
+  Scoring scoring;
+};
+
+Setting make_setting(const Sizes& sizes, const MaskCase& mask, const ModifierCase& modifier, bool key_mask) {
+  at::manual_seed(7);
+  const auto draw = [](at::IntArrayRef shape) { return at::randn(shape, at::kDouble).requires_grad_(true); };
+  Setting s{.q = draw({kBatch, sizes.n_heads, sizes.q_len, kHead}),
+            .k = draw({kBatch, sizes.n_kv_heads, sizes.k_len, kHead}),
+            .v = draw({kBatch, sizes.n_kv_heads, sizes.k_len, kHead}),
+            .dy = at::randn({kBatch, sizes.n_heads, sizes.q_len, kHead}, at::kDouble),
+            .dlse = at::zeros({kBatch, sizes.n_heads, sizes.q_len}, at::kDouble),
+            .learned = {draw({sizes.n_heads}), draw({kBuckets, sizes.n_heads}), draw({sizes.n_heads})}};
+  s.scoring.mask = mask.mask;
+  s.scoring.same_sequence = sizes.q_len == sizes.k_len;
+  if (key_mask) s.scoring.key_mask = padding(sizes.k_len, true);
+  if (mask.mask.reads_documents()) s.scoring.document_ids = documents(sizes.k_len);
+  modifier.ask(s.scoring, s.learned);
+  return s;
+}
+
+reference::Problem problem_of(const Setting& s, const Sizes& sizes, const MaskCase& mask,
+                              const ModifierCase& modifier) {
+  reference::Problem problem{to_reference(s.q),
+                             to_reference(s.k),
+                             to_reference(s.v),
+                             1 / std::sqrt(double(kHead)),
+                             0,
+                             seen_by(mask, s.scoring, sizes)};
+  modifier.expect(problem, s.learned);
+  return problem;
+}
+
+struct Expected {
+  reference::Result result;
+  reference::Gradients gradients;
+  std::vector<double> slopes, table;  // gradients
+};
+
+Expected expected_of(const Setting& s, const Sizes& sizes, const reference::Problem& problem) {
+  const auto heads = static_cast<std::size_t>(sizes.n_heads);
+  std::vector<double> slopes(heads), table(kBuckets * heads);
+  const auto shift = sizes.k_len - sizes.q_len;
+  auto gradients = reference::gradients(
+      problem, to_reference(s.dy), to_reference(s.dlse), [&](long h, long i, long j, double gradient) {
+        const auto head = static_cast<std::size_t>(h);
+        slopes[head] -= gradient * double(std::abs(i + shift - j));
+        table[static_cast<std::size_t>(bucket(i + shift, j)) * heads + head] += gradient;
+      });
+  return {reference::attend(problem), std::move(gradients), std::move(slopes), std::move(table)};
+}
+
+void expect_learned(const Setting& s, const Expected& expected) {
+  if (s.learned.slopes.grad().defined()) expect_near(s.learned.slopes.grad(), expected.slopes, kTolerance, "slopes");
+  if (s.learned.table.grad().defined()) expect_near(s.learned.table.grad(), expected.table, kTolerance, "table");
+  if (s.learned.sink.grad().defined()) expect_near(s.learned.sink.grad(), expected.gradients.sink, kTolerance, "sink");
+}
+
+void clear_gradients(const Setting& s) {
+  for (auto x : {s.q, s.k, s.v, s.learned.slopes, s.learned.table, s.learned.sink}) x.mutable_grad().reset();
+}
+
+void expect_kernel_equals(const std::string& kernel, Setting& s, const Expected& expected) {
+  SCOPED_TRACE(kernel);
+  clear_gradients(s);
+  s.scoring.kernel = kernel;
+  ASSERT_EQ(choose_kernel(s.scoring).effective, kernel);
+  const auto y = attend(s.q, s.k, s.v, s.scoring).y;
+  expect_near(y, expected.result.y.data, kTolerance, "y");
+  (y * s.dy).sum().backward();
+  expect_near(s.q.grad(), expected.gradients.q.data, kTolerance, "gradient of q");
+  expect_near(s.k.grad(), expected.gradients.k.data, kTolerance, "gradient of k");
+  expect_near(s.v.grad(), expected.gradients.v.data, kTolerance, "gradient of v");
+  expect_learned(s, expected);
+}
+
+/// The blockwise sums at tiles so small that every loop of theirs goes round several times.
+void expect_small_tiles_equal(Setting& s, const Expected& expected) {
+  SCOPED_TRACE("small tiles");
+  const at::NoGradGuard no_grad;
+  auto scoring = s.scoring;
+  scoring.sink.reset();
+  const core::Blockwise work(s.q, s.k, s.v, scoring, core::BlockSizes{.queries = 4, .keys = 3, .span = 6});
+  const auto result = work.forward();
+  const auto gradients = work.backward(result, s.dy, {});
+  expect_near(result.y, expected.result.y.data, kTolerance, "y");
+  if (result.lse.numel() > 0) expect_near(result.lse, expected.result.lse.data, kTolerance, "lse");
+  expect_near(gradients.q, expected.gradients.q.data, kTolerance, "gradient of q");
+  expect_near(gradients.k, expected.gradients.k.data, kTolerance, "gradient of k");
+  expect_near(gradients.v, expected.gradients.v.data, kTolerance, "gradient of v");
+}
+
+void walk(const Sizes& sizes, bool key_mask) {
+  for (const auto& mask : mask_cases()) {
+    if (mask.mask.reads_documents() && sizes.q_len > sizes.k_len) continue;
+    for (const auto& modifier : modifier_cases()) {
+      SCOPED_TRACE(mask.name + " " + modifier.name + " q_len " + std::to_string(sizes.q_len) + " k_len " +
+                   std::to_string(sizes.k_len));
+      auto s = make_setting(sizes, mask, modifier, key_mask);
+      const auto expected = expected_of(s, sizes, problem_of(s, sizes, mask, modifier));
+      for (const auto& kernel : kernel_names()) {
+        if (kernel == "sdpa" && !modifier.to_sdpa) {
+          s.scoring.kernel = kernel;
+          EXPECT_THROW(attend(s.q, s.k, s.v, s.scoring), Error) << "a substitute was taken";
+        } else {
+          expect_kernel_equals(kernel, s, expected);
+        }
+      }
+      const bool sinks = !s.scoring.sink.defined() && s.scoring.normaliser != Normaliser::softmax_one;
+      if (sinks) expect_small_tiles_equal(s, expected);
+      s.scoring.kernel = "auto";
+      expect_near(attention_weights(s.q, s.k, s.scoring), expected.result.weights.data, kTolerance, "weights");
+    }
+  }
+}
+
+TEST(AttendProduct, EveryMaskWithEveryModifierInEveryKernelEqualsLoops) {
+  walk({.n_heads = 4, .n_kv_heads = 2, .q_len = 17, .k_len = 17}, false);
+  walk({.n_heads = 4, .n_kv_heads = 2, .q_len = 17, .k_len = 17}, true);
+}
+
+TEST(AttendProduct, WithFewerAndWithMoreQueriesThanKeys) {
+  walk({.n_heads = 2, .n_kv_heads = 1, .q_len = 3, .k_len = 13}, true);
+  walk({.n_heads = 2, .n_kv_heads = 2, .q_len = 7, .k_len = 4}, false);
+}
+
+TEST(AttendProduct, PastTheSizeOfATile) { walk({.n_heads = 2, .n_kv_heads = 1, .q_len = 130, .k_len = 130}, false); }
+
+}  // namespace
+}  // namespace headwright
