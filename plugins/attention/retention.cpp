@@ -1,0 +1,202 @@
+// Retention: attention without softmax, whose memory fades by one factor per head; parallel in training, a state of
+// fixed size in use.
+//
+//   S_n = gamma_h S_{n-1} + k_n v_n^T,   r_n = S_n^T q_n = sum_{m <= n} gamma_h^(n - m) (q_n . k_m) v_m
+//   gamma_h = 1 - 2^(-5 - h),   y = W_out (swish(W_gate x) * normed(r))
+//
+// q and k are turned by their position as in xPos without its fading: channels (2i, 2i + 1) by the angle
+// n rope_theta^(-2i / d_head). k is divided by sqrt(d_head). `normed` gives each head mean 0 and variance 1 over its
+// channels, with no learned factor: the group norm of the paper. It undoes any factor of a row, so the paper's other
+// two normalisations (of the fading and of the scores) are left out. A hidden token adds nothing; the memory fades on.
+//
+// Computed in chunks: within one by scores, between them by states.
+// Source: Sun et al. 2023, arXiv:2307.08621, sections 2.1 and 2.2.
+// Cost:   O(seq d_model (d_model + d_head)).
+#include <torch/csrc/jit/frontend/tracer.h>
+
+#include "headwright/plugin.h"
+
+namespace {
+using namespace headwright;
+
+constexpr std::int64_t kChunk = 64;  // tokens
+
+class Retention final : public Attention {
+ public:
+  static constexpr auto kSummary = "linear attention that fades by a factor per head, normed and gated (RetNet)";
+  static constexpr auto kSource = "arXiv:2307.08621, sections 2.1 and 2.2";
+
+  struct Params {
+    std::optional<std::int64_t> d_value;
+    double rope_theta = 10000;
+    double eps = 1e-5;
+
+    static constexpr auto fields() {
+      return std::tuple{field("d_value", &Params::d_value,
+                              "width of one head's values; absent = d_head, the paper has twice that", at_least(1)),
+                        field("rope_theta", &Params::rope_theta,
+                              "base of the angles that turn q and k; 1 = one angle for all", at_least(1)),
+                        field("eps", &Params::eps, "added to the variance of each head's output", positive())};
+    }
+  };
+
+  static Claims claims(const Dims&, const Params&) {
+    return {.causal = true, .key_mask = true, .cost = "O(seq d_model (d_model + d_head))", .cache = true};
+  }
+
+  static void check(const Dims& dims, const Params&, Complaints& complaints) {
+    const auto before = complaints.items().size();
+    QkvAttention::check_heads(dims, complaints);
+    if (complaints.items().size() > before) return;
+    if (dims.n_kv_heads != dims.n_heads)
+      complaints.add("n_kv_heads", "got " + std::to_string(dims.n_kv_heads) + ", expected n_heads = " +
+                                       std::to_string(dims.n_heads) + ": each head of retention has keys of its own");
+    if (width_of_head(dims) % 2 != 0) {
+      complaints.add(
+          "d_head", "got " + std::to_string(width_of_head(dims)) + ", expected an even number: channels turn in pairs");
+    }
+  }
+
+  Retention(const Dims& dims, const Params& params)
+      : n_heads_(dims.n_heads),
+        d_head_(width_of_head(dims)),
+        d_value_(params.d_value.value_or(d_head_)),
+        rope_theta_(params.rope_theta),
+        eps_(params.eps) {
+    const auto linear = [&](const char* name, std::int64_t in, std::int64_t out) {
+      return register_module(name, torch::nn::Linear(torch::nn::LinearOptions(in, out).bias(false)));
+    };
+    q_proj_ = linear("q_proj", dims.d_model, n_heads_ * d_head_);
+    k_proj_ = linear("k_proj", dims.d_model, n_heads_ * d_head_);
+    v_proj_ = linear("v_proj", dims.d_model, n_heads_ * d_value_);
+    gate_proj_ = linear("gate_proj", dims.d_model, n_heads_ * d_value_);
+    out_proj_ = linear("out_proj", n_heads_ * d_value_, dims.d_model);
+  }
+
+  /// "state": S, (batch, n_heads, d_head, d_value), in float32 for half types. It holds sequences of any length.
+  Cache make_cache(std::int64_t batch, std::int64_t) const override {
+    const auto& weight = q_proj_->weight;
+    const auto options = weight.options().dtype(wide(weight.scalar_type()));
+    return {.tensors = {{"state", at::zeros({batch, n_heads_, d_head_, d_value_}, options)}},
+            .length = at::zeros({}, at::kLong)};
+  }
+
+  at::Tensor forward(const Inputs& in) override {
+    const auto type = wide(in.x.scalar_type());
+    const auto before = in.cache != nullptr ? in.cache->tokens() : 0;
+    auto positions = in.positions.defined() ? in.positions : positions_along(in.x, 1);
+    if (before > 0 && !in.positions.defined()) positions = positions + before;
+    const auto q = turned(split_heads(q_proj_(in.x), n_heads_).to(type), positions);  // (batch, n_heads, seq, d_head)
+    auto k = turned(split_heads(k_proj_(in.x), n_heads_).to(type), positions) / std::sqrt(static_cast<double>(d_head_));
+    if (in.key_mask.defined()) k = k.masked_fill(hidden(in, before), 0);
+    const auto v = split_heads(v_proj_(in.x), n_heads_).to(type);  // (batch, n_heads, seq, d_value)
+    note(in, "q", "queries, turned (batch, n_heads, seq, d_head)", [&] { return q; });
+    note(in, "k", "keys, turned and scaled (batch, n_heads, seq, d_head)", [&] { return k; });
+    note(in, "v", "values (batch, n_heads, seq, d_value)", [&] { return v; });
+    if (in.cache == nullptr) {
+      note(in, "weights", "q . k, faded by distance: the factor of each value", [&] { return faded_scores(q, k); });
+    }
+    const auto retained = in.cache != nullptr ? go_on(q, k, v, *in.cache) : retain(q, k, v);
+    note(in, "heads", "what each head retained (batch, n_heads, seq, d_value)", [&] { return retained; });
+    const auto normed = at::layer_norm(retained, {d_value_}, {}, {}, eps_).to(in.x.scalar_type());
+    return out_proj_(at::silu(gate_proj_(in.x)) * merge_heads(normed));  // (batch, seq, d_model)
+  }
+
+ private:
+  static std::int64_t width_of_head(const Dims& dims) {
+    return dims.d_head > 0 ? dims.d_head : dims.d_model / dims.n_heads;
+  }
+
+  /// Sums over a long sequence outgrow half types.
+  static at::ScalarType wide(at::ScalarType type) {
+    return type == at::kHalf || type == at::kBFloat16 ? at::kFloat : type;
+  }
+
+  /// (batch, 1, seq, 1) bool. before: tokens in the cache, which the mask covers too.
+  static at::Tensor hidden(const Inputs& in, std::int64_t before) {
+    auto visible = in.key_mask;
+    if (in.cache != nullptr) {
+      const auto all = before + in.x.size(1);
+      if (visible.size(1) != all) {
+        refuse_shape("retention", "key_mask", visible, "(batch, " + std::to_string(all) + "), all tokens so far");
+      }
+      visible = visible.slice(1, before);
+    }
+    return visible.logical_not().unsqueeze(1).unsqueeze(-1);
+  }
+
+  /// x: (batch, n_heads, seq, d_head), positions: (seq) or (batch, seq)
+  at::Tensor turned(const at::Tensor& x, const at::Tensor& positions) const {
+    const auto pairs = x.unflatten(-1, {d_head_ / 2, 2});
+    const auto a = pairs.select(-1, 0), b = pairs.select(-1, 1);  // (batch, n_heads, seq, d_head / 2)
+    const auto i = positions_along(a, 3).to(x.scalar_type());
+    const auto speed = at::pow(rope_theta_, i * (-2.0 / static_cast<double>(d_head_)));  // (d_head / 2)
+    auto angle = positions.to(x.scalar_type()).unsqueeze(-1) * speed;                    // (seq, d_head / 2)
+    if (positions.dim() == 2) angle = angle.unsqueeze(1);                                // (batch, 1, seq, d_head / 2)
+    const auto cos = angle.cos(), sin = angle.sin();
+    return at::stack({a * cos - b * sin, a * sin + b * cos}, -1).flatten(-2);
+  }
+
+  /// log gamma of each head, (n_heads, 1, 1)
+  static at::Tensor log_gamma(const at::Tensor& q) {
+    const auto h = positions_along(q, 1).to(q.scalar_type());
+    return at::log1p(-at::exp2(-5 - h)).unsqueeze(-1).unsqueeze(-1);
+  }
+
+  /// What is left after (rows, columns) steps of `log_step` (n_heads, 1, 1), nothing before the first: (n_heads, rows,
+  /// columns).
+  static at::Tensor fading(const at::Tensor& log_step, const at::Tensor& steps) {
+    return (log_step * steps.clamp_min(0)).exp() * (steps >= 0);
+  }
+
+  static at::Tensor faded_scores(const at::Tensor& q, const at::Tensor& k) {
+    const auto n = positions_along(q, 2);
+    return q.matmul(k.transpose(-2, -1)) * fading(log_gamma(q), n.unsqueeze(1) - n);  // (batch, n_heads, seq, seq)
+  }
+
+  /// (batch, n_heads, seq, width) -> (batch, n_heads, chunks, size, width), with zeros behind the end
+  static at::Tensor chunks(const at::Tensor& x, std::int64_t size) {
+    return at::constant_pad_nd(x, {0, 0, 0, size - 1}).unfold(2, size, size).transpose(-2, -1);
+  }
+
+  /// What a sequence retains that begins here: (batch, n_heads, seq, d_value)
+  static at::Tensor retain(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
+    // A trace does not know the length, so its chunks are whole.
+    const auto size = torch::jit::tracer::isTracing() ? kChunk : std::clamp<std::int64_t>(q.size(2), 1, kChunk);
+    const auto q_in = chunks(q, size), k_in = chunks(k, size), v_in = chunks(v, size);
+    const auto log_step = log_gamma(q);       // (n_heads, 1, 1)
+    const auto n = positions_along(q_in, 3);  // (size)
+    const auto scores = q_in.matmul(k_in.transpose(-2, -1)) * fading(log_step, n.unsqueeze(1) - n).unsqueeze(1);
+
+    const auto to_end = fading(log_step, (size - 1 - n).unsqueeze(1)).unsqueeze(1);  // (n_heads, 1, size, 1)
+    const auto added = (k_in * to_end).transpose(-2, -1).matmul(v_in);  // (batch, n_heads, chunks, d_head, d_value)
+    const auto c = positions_along(added, 2);
+    const auto since = fading(log_step * size, c.unsqueeze(1) - c - 1);  // (n_heads, chunks, chunks)
+    const auto states = since.matmul(added.flatten(-2)).view_as(added);  // before each chunk
+
+    const auto from_start = fading(log_step, (n + 1).unsqueeze(1)).unsqueeze(1);  // (n_heads, 1, size, 1)
+    const auto all =
+        scores.matmul(v_in) + (q_in * from_start).matmul(states);  // (batch, n_heads, chunks, size, d_value)
+    return all.flatten(2, 3).index_select(2, positions_along(q, 2));
+  }
+
+  /// The same for a sequence that goes on behind what the cache holds.
+  static at::Tensor go_on(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, Cache& cache) {
+    const auto seq_len = q.size(2);
+    const auto n = positions_along(q, 2), log_step = log_gamma(q);
+    auto& state = cache.at("state");
+    const auto retained = retain(q, k, v) + (q * fading(log_step, (n + 1).unsqueeze(1))).matmul(state);
+    const auto added = (k * fading(log_step, (seq_len - 1 - n).unsqueeze(1))).transpose(-2, -1).matmul(v);
+    state = state * (log_step * seq_len).exp() + added;
+    cache.length = cache.length + seq_len;
+    return retained;
+  }
+
+  const std::int64_t n_heads_, d_head_, d_value_;
+  const double rope_theta_, eps_;
+  torch::nn::Linear q_proj_{nullptr}, k_proj_{nullptr}, v_proj_{nullptr}, gate_proj_{nullptr}, out_proj_{nullptr};
+};
+
+}  // namespace
+
+HEADWRIGHT_PLUGIN("retention", Retention);
