@@ -1,0 +1,105 @@
+// The recurrent network of Elman, the baseline that attention replaced: one state, rewritten by each token.
+//
+//   h_t = tanh(W_ih x_t + b_ih + W_hh h_{t-1} + b_hh),   y_t = h_t,   h_0 = 0
+//
+// A hidden token leaves the state as it is. Tensors have the names and shapes of torch.nn.RNNCell.
+// Source: Elman 1990, "Finding Structure in Time", Cognitive Science 14(2).
+// Cost:   O(seq d_out (d_model + d_out)), one token after the other.
+#include "headwright/plugin.h"
+
+namespace {
+using namespace headwright;
+
+class Rnn final : public Attention {
+ public:
+  static constexpr auto kSummary = "Elman's recurrent network with tanh, one layer";
+  static constexpr auto kSource = "Elman 1990, Finding Structure in Time";
+
+  struct Params {
+    std::optional<std::int64_t> d_out;
+    bool bias = true;
+
+    static constexpr auto fields() {
+      return std::tuple{
+          field("d_out", &Params::d_out, "width of the state, which is the output; absent = d_model", at_least(1)),
+          field("bias", &Params::bias, "if input and state each add a bias")};
+    }
+    std::int64_t width(const Dims& dims) const { return d_out.value_or(dims.d_model); }
+  };
+
+  static Claims claims(const Dims& dims, const Params& params) {
+    return {.causal = true,
+            .key_mask = true,
+            .d_out = params.width(dims),
+            .cost = "O(seq d_out (d_model + d_out))",
+            .cache = true};
+  }
+
+  Rnn(const Dims& dims, const Params& params) : d_out_(params.width(dims)) {
+    const auto bound = 1 / std::sqrt(static_cast<double>(d_out_));  // as torch.nn.RNNCell draws them
+    const auto add = [&](const char* name, at::IntArrayRef shape) {
+      weights_.push_back(register_parameter(name, at::empty(shape).uniform_(-bound, bound)));
+    };
+    add("weight_ih", {d_out_, dims.d_model});
+    add("weight_hh", {d_out_, d_out_});
+    if (!params.bias) return;
+    add("bias_ih", {d_out_});
+    add("bias_hh", {d_out_});
+  }
+
+  /// "h": the state (batch, d_out). It holds sequences of any length.
+  Cache make_cache(std::int64_t batch, std::int64_t) const override {
+    return {.tensors = {{"h", at::zeros({batch, d_out_}, weights_[0].options())}}, .length = at::zeros({}, at::kLong)};
+  }
+
+  at::Tensor forward(const Inputs& inputs) override {
+    if (inputs.cache != nullptr) return go_on(inputs.x, inputs.key_mask, *inputs.cache);
+    const auto& x = inputs.x;
+    // Zeros by the batch's size, which a trace must not write down.
+    const auto h0 = at::zeros_like(x.select(1, 0).slice(1, 0, 1)).expand({-1, d_out_});  // (batch, d_out)
+    if (!inputs.key_mask.defined()) return run(x, h0).first;
+    // The visible tokens run alone, in their order; then each token takes the state of the last visible one.
+    const auto order = inputs.key_mask.logical_not().to(at::kByte).argsort(/*stable=*/true, 1);  // visible ones first
+    const auto states = run(x.gather(1, order.unsqueeze(-1).expand_as(x)), h0).first;
+    const auto last = (inputs.key_mask.cumsum(1) - 1).unsqueeze(-1);  // (batch, seq, 1); -1 = nothing visible so far
+    return states.gather(1, last.clamp_min(0).expand_as(states)).masked_fill(last < 0, 0);  // (batch, seq, d_out)
+  }
+
+ private:
+  /// x: (batch, seq, d_model), h: (batch, d_out). Returns the states (batch, seq, d_out), and the last one.
+  std::pair<at::Tensor, at::Tensor> run(const at::Tensor& x, const at::Tensor& h) const {
+    const auto [states, last] = at::rnn_tanh(x, h.unsqueeze(0), weights_, /*has_biases=*/weights_.size() > 2,
+                                             /*num_layers=*/1, /*dropout=*/0, /*train=*/at::GradMode::is_enabled(),
+                                             /*bidirectional=*/false, /*batch_first=*/true);
+    return {states, last.squeeze(0)};
+  }
+
+  /// key_mask: of all tokens so far, or undefined.
+  at::Tensor go_on(const at::Tensor& x, const at::Tensor& key_mask, Cache& cache) const {
+    const auto before = cache.tokens(), seq_len = x.size(1);
+    auto& h = cache.at("h");
+    cache.length = cache.length + seq_len;
+    if (!key_mask.defined()) {
+      const auto [states, last] = run(x, h);
+      h = last;
+      return states;
+    }
+    if (key_mask.size(1) != before + seq_len) {
+      refuse_shape("rnn", "key_mask", key_mask, "(batch, " + std::to_string(before + seq_len) + "), all tokens so far");
+    }
+    std::vector<at::Tensor> states;
+    for (std::int64_t t = 0; t < seq_len; ++t) {
+      const auto visible = key_mask.slice(1, before + t, before + t + 1);  // (batch, 1)
+      h = at::where(visible, run(x.slice(1, t, t + 1), h).second, h);
+      states.push_back(h);
+    }
+    return at::stack(states, 1);  // (batch, seq, d_out)
+  }
+
+  const std::int64_t d_out_;
+  std::vector<at::Tensor> weights_;  // weight_ih, weight_hh and, with a bias, bias_ih, bias_hh
+};
+
+}  // namespace
+
+HEADWRIGHT_PLUGIN("rnn", Rnn);
