@@ -22,7 +22,9 @@ bool is_position(const Subject& subject) { return subject.variant.kind == Kind::
 bool claims_causal(const Subject& subject) { return is_attention(subject) && subject.claims.causal; }
 bool claims_key_mask(const Subject& subject) { return is_attention(subject) && subject.claims.key_mask; }
 bool claims_gradient(const Subject& subject) { return subject.claims.differentiable; }
-bool can_stand_alone(const Subject& subject) { return !subject.claims.rotate; }  // a rotation lives in an attention
+bool can_stand_alone(const Subject& subject) {  // a rotation or a bias lives in an attention
+  return !subject.claims.rotate && !subject.claims.bias;
+}
 bool per_token(const Subject& subject) { return !is_attention(subject) && !is_position(subject); }
 
 constexpr std::array kRows{

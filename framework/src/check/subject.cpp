@@ -82,6 +82,11 @@ at::Tensor Subject::place(Position& position, const Inputs& inputs) const {
     const auto [q, k] = position.rotate(heads, heads.slice(1, 0, dims.n_kv_heads), positions, positions);
     y = merge_heads(at::cat({q, k}, 1));  // (batch, seq, (n_heads + n_kv_heads) * d_head)
   }
+  if (claims.bias) {  // seen through an attention whose queries, keys and values are x
+    const auto heads = split_heads(y, dims.n_heads);
+    const Scoring scoring{.modifiers = {position.bias()}, .q_positions = positions, .k_positions = positions};
+    y = merge_heads(attend(heads, heads, heads, scoring).y);
+  }
   return y;
 }
 
