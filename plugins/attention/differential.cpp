@@ -1,0 +1,155 @@
+// Differential attention: each head has two softmax maps, and the second one, as the noise that both share, is taken
+// off the first.
+//
+//   y_i = sum_j (softmax_j(q1_i . k1_j / sqrt(d)) - lambda softmax_j(q2_i . k2_j / sqrt(d))) v_j,   d = d_head / 2
+//   lambda = exp(lambda_q1 . lambda_k1) - exp(lambda_q2 . lambda_k2) + lambda_init
+//   head = (1 - lambda_init) norm(y),   lambda_init = 0.8 - 0.6 exp(-0.3 layer)
+//
+// Source: Ye et al. 2024, arXiv:2410.05258, section 2.1.
+// Cost:   O(seq^2 d_model).
+#include "headwright/plugin.h"
+
+namespace {
+
+/// Two queries and keys of half the width stand for each head: they are projected, normed and rotated as 2 n_heads
+/// heads.
+class Differential final : public headwright::QkvAttention {
+ public:
+  static constexpr auto kSummary = "the difference of two softmax maps per head";
+  static constexpr auto kSource = "arXiv:2410.05258, section 2.1";
+
+  struct Params : headwright::QkvOptions {
+    headwright::Mask mask;
+    std::vector<headwright::ScoreModifier> modifiers;
+    std::optional<double> scale, lambda_init;
+    double norm_eps = 1e-5;
+    double dropout = 0;
+
+    static constexpr auto fields() {
+      using headwright::field;
+      return std::tuple_cat(
+          std::tuple{
+              field("mask", &Params::mask, "which keys a query sees"),
+              field("modifiers", &Params::modifiers,
+                    "changes to the scores of both maps before the mask, in their order"),
+              field("scale", &Params::scale, "factor on q . k; absent = 1 / sqrt(d_head / 2)", headwright::positive()),
+              field("lambda_init", &Params::lambda_init,
+                    "share of the second map before training; absent = 0.8 - 0.6 exp(-0.3 layer)",
+                    headwright::between(0, 1) | headwright::Limits{.max_excluded = true}),
+              field("norm_eps", &Params::norm_eps, "added to the mean square in the norm of each head",
+                    headwright::positive()),
+              field("dropout", &Params::dropout, "probability of dropping a weight of either map in training",
+                    headwright::probability()),
+          },
+          headwright::qkv_fields());
+    }
+  };
+
+  static headwright::Claims claims(const headwright::Dims&, const Params& params) {
+    return {.causal = params.mask.hides_future() && !params.cross,
+            .context = params.cross,
+            .key_mask = true,
+            .core = true,
+            .cost = "O(seq^2 d_model)",
+            .cache = params.mask.hides_future() && !params.cross && !params.mask.reads_length(),
+            .document_ids = params.mask.reads_documents()};
+  }
+
+  static void check(const headwright::Dims& dims, const Params& params, headwright::Complaints& complaints) {
+    const auto d_head = d_head_of(dims);
+    if (d_head % 2 != 0 || d_head == 0) {
+      complaints.add("d_head", "got " + std::to_string(d_head) + ", expected an even number: one half for each map");
+      return;
+    }
+    const auto halves = halved(dims);
+    check_options(halves, params, complaints);
+    const auto* position = params.position.variant;
+    if (position != nullptr && position->claims(halves, params.position.values).bias) {
+      complaints.add("position",
+                     "got '" + position->name + "', which changes scores; differential takes one that rotates");
+    }
+    if (params.scale && params.qk_norm == "l2") {
+      complaints.add("scale", "has no place beside qk_norm: l2, which learns a scale for each head");
+    }
+    if (params.cross && params.mask.reads_documents()) {
+      complaints.add("mask", "got document, but a context has no document ids");
+    }
+  }
+
+  Differential(const headwright::Dims& dims, const Params& params)
+      : QkvAttention(halved(dims), params),
+        params_(params),
+        d_head_(d_head_of(dims)),
+        lambda_init_(params.lambda_init.value_or(0.8 - 0.6 * std::exp(-0.3 * static_cast<double>(dims.layer)))) {
+    for (auto [name, vector] : {std::pair{"lambda_q1", &lambda_q1_},
+                                {"lambda_k1", &lambda_k1_},
+                                {"lambda_q2", &lambda_q2_},
+                                {"lambda_k2", &lambda_k2_}}) {
+      *vector = register_parameter(name, at::randn({d_head_ / 2}) * 0.1);
+    }
+    sub_norm_ = register_parameter("sub_norm", at::ones({d_head_}));
+  }
+
+  headwright::KernelChoice kernel() const override { return choose_kernel(scoring_of({})); }
+
+ protected:
+  at::Tensor mix(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                 const headwright::Inputs& inputs) override {
+    // Heads 2h and 2h + 1 are the two of head h; its value is as wide as both.
+    const auto q1 = every_other_head(q, 0), q2 = every_other_head(q, 1);  // (batch, n_heads, seq, d_head / 2)
+    const auto k1 = every_other_head(k, 0), k2 = every_other_head(k, 1);
+    const auto values = v.unflatten(1, {dims_.n_kv_heads / 2, 2}).transpose(2, 3).flatten(-2);
+    const auto scoring = scoring_of(inputs);
+    const auto lambda = this->lambda();
+    note(inputs, "lambda", "factor on the second map", [&] { return lambda; });
+    note(inputs, "weights", "share of each key in a token's output, first map minus lambda times the second", [&] {
+      const auto& choice = inputs.recorder->weight_choice();
+      return attention_weights(q1, k1, scoring, choice) - lambda * attention_weights(q2, k2, scoring, choice);
+    });
+    const auto y = attend(q1, k1, values, scoring).y - lambda * attend(q2, k2, values, scoring).y;
+    return at::rms_norm(y, {d_head_}, sub_norm_, params_.norm_eps) *
+           (1 - lambda_init_);  // (batch, n_heads, seq, d_head)
+  }
+
+ private:
+  static std::int64_t d_head_of(const headwright::Dims& dims) {
+    return dims.d_head > 0 ? dims.d_head : dims.d_model / dims.n_heads;
+  }
+  static headwright::Dims halved(headwright::Dims dims) {
+    dims.d_head = d_head_of(dims) / 2;
+    dims.n_heads *= 2;
+    dims.n_kv_heads *= 2;
+    return dims;
+  }
+
+  static at::Tensor every_other_head(const at::Tensor& x, std::int64_t first) {
+    return x.slice(1, first, std::nullopt, 2);
+  }
+
+  at::Tensor lambda() const {
+    const auto type = at::isReducedFloatingType(lambda_q1_.scalar_type()) ? at::kFloat : lambda_q1_.scalar_type();
+    const auto exp_of_product = [&](const at::Tensor& a, const at::Tensor& b) {
+      return (a.to(type) * b.to(type)).sum().exp();
+    };
+    return exp_of_product(lambda_q1_, lambda_k1_) - exp_of_product(lambda_q2_, lambda_k2_) + lambda_init_;
+  }
+
+  headwright::Scoring scoring_of(const headwright::Inputs& inputs) const {
+    auto scoring = this->scoring(inputs);
+    if (params_.scale) scoring.scale = params_.scale;
+    scoring.mask = params_.mask;
+    scoring.modifiers = params_.modifiers;  // the position rotates, so it adds none
+    scoring.dropout = is_training() ? params_.dropout : 0;
+    return scoring;
+  }
+
+  const Params params_;
+  const std::int64_t d_head_;
+  const double lambda_init_;
+  at::Tensor lambda_q1_, lambda_k1_, lambda_q2_, lambda_k2_;  // (d_head / 2)
+  at::Tensor sub_norm_;                                       // (d_head)
+};
+
+}  // namespace
+
+HEADWRIGHT_PLUGIN("differential", Differential);
