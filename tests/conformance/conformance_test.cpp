@@ -17,11 +17,31 @@ void expect_all_hold(const VariantSpec& variant, const Dims& dims, const ParamMa
   }
 }
 
+std::string text_of(const Component& component);
+
+std::string text_of(const Value& value) {
+  if (const auto* mask = std::get_if<Mask>(&value.data)) return mask->to_string();
+  if (const auto* component = std::get_if<Component>(&value.data)) return text_of(*component);
+  if (const auto* modifiers = std::get_if<std::vector<ScoreModifier>>(&value.data)) {
+    std::string text;
+    for (const auto& modifier : *modifiers) text += modifier.to_string() + " ";
+    return text;
+  }
+  auto map = bind::map_node(bind::default_mark());
+  bind::set(map, "value", bind::to_node(value, bind::default_mark()));
+  return spec::emit(map);
+}
+
+std::string text_of(const Component& component) {
+  if (!component) return "none";
+  auto text = component.variant->name + "(";
+  for (const auto& [name, value] : component.values) text += name + ": " + text_of(value) + ", ";
+  return text + ")";
+}
+
 /// Equal for uses that the kit could not tell apart.
 std::string signature(const test::Use& use) {
-  auto map = bind::map_node(bind::default_mark());
-  bind::set(map, "component", bind::to_node(Value{use.component}, bind::default_mark()));
-  std::string text = spec::emit(map);
+  auto text = text_of(use.component);
   const auto& dims = use.dims;
   for (const auto size :
        {dims.d_model, dims.n_heads, dims.n_kv_heads, dims.d_head, dims.context_length, dims.d_context}) {
@@ -48,6 +68,16 @@ TEST(Conformance, EveryVariantKeepsItsPromisesInEveryShippedConfig) {
       if (done.insert(signature(use)).second) expect_all_hold(*use.component.variant, use.dims, use.component.values);
     }
   }
+}
+
+TEST(Conformance, TellsUsesOfShippedConfigsApart) {
+  std::set<std::string> seen;
+  for (const std::string name : {"alibi", "latent", "latent_plain", "sigmoid", "sliding_window", "softmax", "top_k"}) {
+    for (const auto& use : test::uses_in(HEADWRIGHT_SOURCE_DIR "/configs/attention/" + name + ".yaml")) {
+      EXPECT_TRUE(seen.insert(signature(use)).second) << use.where << " passes for another one";
+    }
+  }
+  EXPECT_EQ(seen.size(), 7U);
 }
 
 TEST(Conformance, SoftmaxKeepsItsPromisesWithEveryMaskHeadsAndContext) {
