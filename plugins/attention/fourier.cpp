@@ -26,6 +26,7 @@ class Fourier final : public headwright::Attention {
 
   at::Tensor forward(const headwright::Inputs& inputs) override {
     const auto& x = inputs.x;
+    if (x.numel() == 0) return x;
     const auto is_half = x.scalar_type() == at::kHalf || x.scalar_type() == at::kBFloat16;
     const auto waves = at::fft_fft2(is_half ? x.to(at::kFloat) : x);  // (batch, seq, d_model), complex; no half type is
     return at::real(waves).to(x.scalar_type());                       // (batch, seq, d_model)

@@ -96,7 +96,8 @@ class GatedDelta final : public Attention {
   }
 
   at::Tensor forward(const Inputs& in) override {
-    const auto hidden = hidden_tokens(in);  // (batch, seq, 1), or undefined
+    if (in.x.size(1) == 0) return out_proj_(g_proj_(in.x));  // no token, no chunk
+    const auto hidden = hidden_tokens(in);                   // (batch, seq, 1), or undefined
     const auto type = wide(in.x.scalar_type());
     auto qkv = at::cat({q_proj_(in.x), k_proj_(in.x), v_proj_(in.x)}, -1).to(type);  // (batch, seq, channels)
     if (hidden.defined()) qkv = qkv.masked_fill(hidden, 0);
@@ -236,6 +237,8 @@ class GatedDelta final : public Attention {
 
 // The rule token by token: no length is written down.
 constexpr auto kForward = R"(def forward(self, x, key_mask: Optional[Tensor] = None):
+    if x.size(1) == 0:
+        return torch.linear(torch.linear(x, self.g_proj.weight), self.out_proj.weight)
     q = torch.linear(x, self.q_proj.weight)
     k = torch.linear(x, self.k_proj.weight)
     v = torch.linear(x, self.v_proj.weight)

@@ -130,13 +130,13 @@ class Linear final : public Attention {
 
   /// (..., seq, width) -> (..., chunks, size, width), with zeros behind the end
   static at::Tensor chunks(const at::Tensor& x, std::int64_t size) {
-    return at::constant_pad_nd(x, {0, 0, 0, size - 1}).unfold(-2, size, size).transpose(-2, -1);
+    return at::constant_pad_nd(x, {0, 0, 0, size}).unfold(-2, size, size).transpose(-2, -1);
   }
 
   /// The sums that each token sees, itself included: (batch, n_kv_heads, group, seq, d_head + 1).
   at::Tensor before_each(const at::Tensor& phi_q, const at::Tensor& phi_k, const at::Tensor& v, Cache* cache) const {
-    // A trace does not know the length, so its chunks are whole.
-    const auto size = torch::jit::tracer::isTracing() ? kChunk : std::clamp<std::int64_t>(phi_k.size(2), 1, kChunk);
+    // A trace does not know the length, so its chunks are whole; a short sequence is one chunk.
+    const auto size = torch::jit::tracer::isTracing() ? kChunk : std::min(kChunk, phi_k.size(2) + 1);
     const auto q_in = chunks(phi_q, size);                          // (batch, n_kv_heads, group, chunks, size, d_head)
     const auto k_in = chunks(phi_k, size), v_in = chunks(v, size);  // (batch, n_kv_heads, chunks, size, ...)
     const auto states = k_in.transpose(-2, -1).matmul(v_in).cumsum(2);               // behind each chunk

@@ -55,6 +55,7 @@ class Lstm final : public Attention {
   }
 
   at::Tensor forward(const Inputs& inputs) override {
+    if (inputs.x.size(1) == 0) return at::linear(inputs.x, weights_[0].slice(0, 0, d_out_));  // no token, no state
     if (inputs.cache != nullptr) return go_on(inputs.x, inputs.key_mask, *inputs.cache);
     const auto& x = inputs.x;
     // Zeros by the batch's size, which a trace must not write down.

@@ -156,13 +156,13 @@ class Retention final : public Attention {
 
   /// (batch, n_heads, seq, width) -> (batch, n_heads, chunks, size, width), with zeros behind the end
   static at::Tensor chunks(const at::Tensor& x, std::int64_t size) {
-    return at::constant_pad_nd(x, {0, 0, 0, size - 1}).unfold(2, size, size).transpose(-2, -1);
+    return at::constant_pad_nd(x, {0, 0, 0, size}).unfold(2, size, size).transpose(-2, -1);
   }
 
   /// What a sequence retains that begins here: (batch, n_heads, seq, d_value)
   static at::Tensor retain(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
-    // A trace does not know the length, so its chunks are whole.
-    const auto size = torch::jit::tracer::isTracing() ? kChunk : std::clamp<std::int64_t>(q.size(2), 1, kChunk);
+    // A trace does not know the length, so its chunks are whole; a short sequence is one chunk.
+    const auto size = torch::jit::tracer::isTracing() ? kChunk : std::min(kChunk, q.size(2) + 1);
     const auto q_in = chunks(q, size), k_in = chunks(k, size), v_in = chunks(v, size);
     const auto log_step = log_gamma(q);       // (n_heads, 1, 1)
     const auto n = positions_along(q_in, 3);  // (size)

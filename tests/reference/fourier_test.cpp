@@ -33,6 +33,8 @@ TEST(Fourier, HasTheGradientOfTheSums) { loops::expect_gradients_as_by_loops(kFo
 
 TEST(Fourier, EqualsTheSumsInEveryDtype) { loops::expect_every_dtype_as_by_loops(kFourier); }
 
+TEST(Fourier, MakesNothingOfNothing) { loops::expect_nothing_from_nothing(kFourier); }
+
 TEST(Fourier, ExportedEqualsRunning) { loops::expect_exported_as_running("attention/fourier.yaml"); }
 
 TEST(Fourier, ClaimsNoMaskNoOrderAndLearnsNothing) {

@@ -142,6 +142,8 @@ TEST(GatedDelta, TheRecurrentFormEqualsTheOneInChunks) {
   for (const std::int64_t conv_size : {0, 3}) loops::expect_pieces_as_the_whole(other(conv_size));
 }
 
+TEST(GatedDelta, MakesNothingOfNothing) { loops::expect_nothing_from_nothing(kPlain); }
+
 TEST(GatedDelta, ExportedEqualsRunning) { loops::expect_exported_as_running("attention/gated_delta.yaml"); }
 
 TEST(GatedDelta, KeysThatComeAgainAreOverwrittenAndNotAddedUp) {

@@ -113,6 +113,11 @@ TEST(Linear, EqualsItsSumsInEveryDtype) {
 
 TEST(Linear, TheRecurrentFormEqualsTheParallelOne) { loops::expect_pieces_as_the_whole(kCausal); }
 
+TEST(Linear, MakesNothingOfNothing) {
+  loops::expect_nothing_from_nothing(kCausal);
+  loops::expect_nothing_from_nothing(kFull);
+}
+
 TEST(Linear, ExportedEqualsRunning) { loops::expect_exported_as_running("attention/linear.yaml"); }
 
 TEST(Linear, ItsCacheHoldsTheStateAndTheNormaliser) {

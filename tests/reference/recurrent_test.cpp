@@ -78,6 +78,11 @@ TEST_P(Recurrent, InPiecesFromACacheEqualsTheWhole) {
   loops::expect_pieces_as_the_whole(other_);
 }
 
+TEST_P(Recurrent, MakesNothingOfNothing) {
+  loops::expect_nothing_from_nothing(plain_);
+  loops::expect_nothing_from_nothing(other_);
+}
+
 TEST_P(Recurrent, ExportedEqualsRunning) { loops::expect_exported_as_running("attention/" + GetParam() + ".yaml"); }
 
 TEST_P(Recurrent, ATokenThatIsHiddenNeverReachesTheState) {

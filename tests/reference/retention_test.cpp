@@ -99,6 +99,8 @@ TEST(Retention, TheRecurrentFormEqualsTheParallelOne) {
   loops::expect_pieces_as_the_whole(kWide);
 }
 
+TEST(Retention, MakesNothingOfNothing) { loops::expect_nothing_from_nothing(kPlain); }
+
 TEST(Retention, ExportedEqualsRunning) { loops::expect_exported_as_running("attention/retention.yaml"); }
 
 TEST(Retention, ItsStateIsTheRecurrenceOfThePaper) {
