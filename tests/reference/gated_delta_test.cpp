@@ -133,6 +133,7 @@ TEST(GatedDelta, EqualsTheRuleOfThePaperAtOddLengths) {
 TEST(GatedDelta, HasTheGradientOfTheLoops) {
   loops::expect_gradients_as_by_loops(other(2));
   loops::expect_gradients_as_by_loops(other(0), {2});
+  loops::expect_slope_across_chunks_as_by_loops(other(4));
 }
 
 TEST(GatedDelta, EqualsTheRuleInEveryDtype) { loops::expect_every_dtype_as_by_loops(other(4)); }

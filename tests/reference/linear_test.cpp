@@ -104,6 +104,7 @@ TEST(Linear, EqualsTheRecurrenceOnItsState) {
 TEST(Linear, HasTheGradientOfTheLoops) {
   loops::expect_gradients_as_by_loops(kCausal);
   loops::expect_gradients_as_by_loops(kFull);
+  loops::expect_slope_across_chunks_as_by_loops(kCausal);
 }
 
 TEST(Linear, EqualsItsSumsInEveryDtype) {

@@ -90,6 +90,7 @@ TEST(Retention, HasTheGradientOfTheLoops) {
   smooth.layer = retention(3, 10000, 0.1);
   loops::expect_gradients_as_by_loops(smooth, {1, 17});
   loops::expect_gradients_as_by_loops(kWide);
+  loops::expect_slope_across_chunks_as_by_loops(kWide);
 }
 
 TEST(Retention, EqualsTheSumInEveryDtype) { loops::expect_every_dtype_as_by_loops(kWide); }

@@ -103,6 +103,36 @@ inline void expect_gradients_as_by_loops(const Subject& subject,
   }
 }
 
+/// At a length of more than one chunk: the slope along one direction in x and all parameters together.
+inline void expect_slope_across_chunks_as_by_loops(const Subject& subject) {
+  constexpr double kStep = 1e-5;
+  for (const auto& mask : subject.masks(130)) {
+    const auto module = subject.make();
+    auto x = subject.draw(130).requires_grad_(true);
+    const auto y = module->forward({.x = x, .key_mask = mask});
+    const auto g = at::randn_like(y).detach();
+    (y * g).sum().backward();
+    auto tensors = module->parameters();
+    tensors.push_back(x);
+    const at::NoGradGuard no_grad;
+    std::vector<at::Tensor> directions;
+    double slope = 0;
+    for (const auto& tensor : tensors) {
+      directions.push_back(at::randn_like(tensor) / std::sqrt(static_cast<double>(tensor.numel())));
+      slope += (tensor.grad() * directions.back()).sum().item<double>();
+    }
+    const auto loss_after = [&](double step) {
+      for (std::size_t i = 0; i < tensors.size(); ++i) tensors[i].add_(directions[i], step);
+      const auto found = loss(subject.reference(mask), *module, x, g);
+      for (std::size_t i = 0; i < tensors.size(); ++i) tensors[i].sub_(directions[i], step);
+      return found;
+    };
+    const auto expected = (loss_after(kStep) - loss_after(-kStep)) / (2 * kStep);
+    EXPECT_NEAR(slope, expected, 1e-7 * std::max(1.0, std::abs(expected)))
+        << (mask.defined() ? "with hidden tokens" : "");
+  }
+}
+
 inline void expect_every_dtype_as_by_loops(const Subject& subject) {
   struct Precision {
     at::ScalarType dtype;
