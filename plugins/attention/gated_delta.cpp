@@ -123,7 +123,7 @@ class GatedDelta final : public Attention {
       outputs.push_back(next_chunk(tokens.slice(begin, std::min(begin + kChunk, seq_len)), state));
     }
     if (in.cache != nullptr) {
-      in.cache->at("state") = state;
+      in.cache->at("state") = std::move(state);
       in.cache->length = in.cache->length + seq_len;
     }
     const auto heads = at::cat(outputs, 2);  // (batch, n_heads, seq, d_value)
