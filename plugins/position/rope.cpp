@@ -39,7 +39,7 @@ class Rope final : public headwright::Position {
                 headwright::one_of("half", "interleaved")),
           field("fraction", &Params::fraction, "share of a head's channels, from the first, that are turned",
                 headwright::positive() | headwright::between(0, 1)),
-          field("base", &Params::base, "the slowest pair turns base times slower than the first, nearly",
+          field("base", &Params::base, "pair i of d turned channels turns by base^(-2i / d) per position",
                 headwright::at_least(1) | headwright::Limits{.min_excluded = true}),
           field("scaling", &Params::scaling, "how the angles serve a longer context than the trained one",
                 headwright::one_of("none", "linear", "yarn")),
@@ -54,11 +54,10 @@ class Rope final : public headwright::Position {
                 "pairs with at most as many turns in the trained context turn factor times slower, under yarn; absent "
                 "= 1",
                 headwright::positive()),
-          field(
-              "ramp", &Params::ramp,
-              "what g grows linearly with between the betas, under yarn: turns = as in the paper, pairs = the index of "
-              "the pair, whole_pairs = that, with both ends on whole pairs, as in most checkpoints; absent = turns",
-              headwright::one_of("turns", "pairs", "whole_pairs")),
+          field("ramp", &Params::ramp,
+                "what the slowing grows with between the betas, under yarn: turns, as in the paper; pairs, by index; "
+                "whole_pairs, by index between whole ones, as in most checkpoints; absent = turns",
+                headwright::one_of("turns", "pairs", "whole_pairs")),
           field("attention_factor", &Params::attention_factor,
                 "length of a turned pair of q and of k, under yarn; absent = 0.1 ln(factor) + 1",
                 headwright::positive()),
