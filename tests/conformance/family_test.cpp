@@ -1,0 +1,110 @@
+// The variants of the softmax family keep their promises with every mask, position and norm that they offer.
+#include <gtest/gtest.h>
+
+#include "check/check.h"
+#include "helpers/components.h"
+#include "helpers/variants.h"
+
+namespace headwright {
+namespace {
+
+Component component(const std::string& name, const ParamMap& changes = {}) {
+  const auto& variant = test::variant(name);
+  auto values = test::default_values(variant);
+  for (const auto& [row, value] : changes) {
+    for (auto& [known, old] : values) {
+      if (known == row) old = value;
+    }
+  }
+  return {.variant = &variant, .values = values};
+}
+
+/// changes: of the rows, by name; each of them must be one.
+void expect_all_hold(const std::string& name, const Dims& dims, const ParamMap& changes) {
+  const auto subject = component(name, changes);
+  for (const auto& [row, value] : changes) {
+    ASSERT_NE(std::ranges::find(subject.variant->params, row, &ParamSpec::name), subject.variant->params.end()) << row;
+  }
+  ASSERT_EQ(test::complaints(name, dims, subject.values), std::vector<std::string>{});
+  for (const auto& property : check::run_checks(*subject.variant, dims, subject.values)) {
+    EXPECT_TRUE(property.passed) << property.name << ": " << property.detail;
+  }
+}
+
+std::vector<Mask> masks() {
+  return {Mask(), Mask::causal(), Mask::window(3), Mask::document(), Mask::any({Mask::band(1, 1), Mask::global(1)})};
+}
+
+/// Sizes of a variant on queries, keys and values, with one head of keys and another width of context.
+Dims shared_keys() {
+  auto dims = test::small_dims();
+  dims.n_kv_heads = 1;
+  dims.d_context = 6;
+  return dims;
+}
+
+class QkvVariant : public testing::TestWithParam<std::string> {};
+
+TEST_P(QkvVariant, KeepsItsPromisesWithEveryMask) {
+  for (const auto& mask : masks()) {
+    SCOPED_TRACE(mask.to_string());
+    expect_all_hold(GetParam(), shared_keys(), {{"mask", {mask}}});
+  }
+}
+
+TEST_P(QkvVariant, KeepsItsPromisesOverAContext) {
+  for (const auto& mask : {Mask(), Mask::causal()}) {
+    SCOPED_TRACE(mask.to_string());
+    expect_all_hold(GetParam(), shared_keys(), {{"cross", {true}}, {"mask", {mask}}});
+  }
+}
+
+TEST_P(QkvVariant, KeepsItsPromisesWithEveryPosition) {
+  for (const std::string position : {"rope", "alibi", "relative_bias"}) {
+    if (GetParam() == "differential" && position != "rope") continue;  // refused by its check
+    SCOPED_TRACE(position);
+    expect_all_hold(GetParam(), shared_keys(), {{"position", {component(position)}}, {"mask", {Mask::causal()}}});
+  }
+}
+
+TEST_P(QkvVariant, KeepsItsPromisesWithNormsAndModifiers) {
+  for (const std::string norm : {"rms", "l2"}) {
+    SCOPED_TRACE(norm);
+    expect_all_hold(GetParam(), shared_keys(),
+                    {{"qk_norm", {norm}}, {"modifiers", {std::vector{ScoreModifier::softcap(2)}}}});
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Family, QkvVariant, testing::Values("softmax", "differential", "sigmoid", "top_k"),
+                         [](const auto& variant) { return variant.param; });
+
+TEST(LatentVariant, KeepsItsPromisesWithEveryMaskAndPart) {
+  const ParamMap parts[] = {
+      {{"latent_norm", {false}}, {"out_bias", {true}}},
+      {{"d_q_latent", {std::int64_t{3}}}, {"d_rope", {std::int64_t{2}}}, {"position", {component("rope")}}},
+  };
+  for (const auto& part : parts) {
+    for (const auto& mask : masks()) {
+      SCOPED_TRACE(part[0].first + ", " + mask.to_string());
+      auto changes = part;
+      changes.push_back({"mask", {mask}});
+      expect_all_hold("latent", test::small_dims(), changes);
+    }
+  }
+}
+
+TEST(Rope, KeepsItsPromisesWithEveryScaling) {
+  const ParamMap settings[] = {
+      {{"arrangement", {std::string("interleaved")}}, {"fraction", {0.5}}},
+      {{"scaling", {std::string("linear")}}, {"factor", {4.0}}},
+      {{"scaling", {std::string("yarn")}}, {"factor", {4.0}}, {"original_context_length", {std::int64_t{64}}}},
+  };
+  for (const auto& setting : settings) {
+    SCOPED_TRACE(setting[0].first);
+    expect_all_hold("rope", test::small_dims(), setting);
+    expect_all_hold("softmax", test::small_dims(), {{"position", {component("rope", setting)}}});
+  }
+}
+
+}  // namespace
+}  // namespace headwright
