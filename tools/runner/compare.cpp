@@ -79,8 +79,10 @@ void add_compare(CLI::App& app, Global& global) {
                               "  runner compare a.yaml b.yaml --random 2,6,8 --tolerance 0.001\n"
                               "  runner compare y1.npy y2.npy",
                               [&global, options] { return compare(global, *options); });
-  command.add_option("A", options->a.config, "a config, or a .npy or .safetensors file")->required();
-  command.add_option("B", options->b, "another; a second config gets the first one's input")->required();
+  command.add_option("A", options->a.config, "a config, or a .npy or .safetensors file")->required()->type_name("FILE");
+  command.add_option("B", options->b, "another; a second config gets the first one's input")
+      ->required()
+      ->type_name("FILE");
   options->a.add_settings_to(command);
   options->input.add_to(command);
   command.add_option("--tolerance", options->tolerance, "largest absolute difference that counts as equal")

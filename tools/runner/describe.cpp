@@ -6,7 +6,6 @@
 #include "exit_code.h"
 #include "print.h"
 #include "reports.h"
-#include "support/text.h"
 
 namespace headwright::runner {
 namespace {
@@ -56,25 +55,31 @@ void print(const VariantSpec& variant) {
   std::cout << table_text(rows);
 }
 
-std::string unknown(const registry::Registry& registry, const std::string& name) {
-  std::vector<std::string> names;
-  for (const auto& provided : registry.provided()) names.push_back(provided.name);
-  const auto near = support::nearest(name, names);
-  return "no variant is called '" + support::printable(name) + "'" + (near ? "; did you mean '" + *near + "'?" : "") +
-         " known: " + support::join(names, ", ") + "\n" + refusals_text(registry.refused());
+/// For documents: what it is, then its parameters as a table.
+void print_markdown(const VariantSpec& variant) {
+  const auto claims = usual_claims(variant);
+  std::cout << "## `" << variant.name << "`\n\n"
+            << bind::markdown_text(variant.summary) << ".\n\n- kind: " << to_string(variant.kind)
+            << "\n- source: " << bind::markdown_text(variant.source) << '\n';
+  if (!claims.cost.empty()) std::cout << "- cost: " << bind::markdown_text(claims.cost) << '\n';
+  std::cout << "- claims: " << claims_text(claims, variant.kind) << "\n\n"
+            << (variant.params.empty() ? "It takes no parameters.\n" : bind::markdown(variant.params));
 }
 
-int describe(const Global& global, const std::string& name, bool json) {
+struct Options {
+  std::string name;
+  bool json = false, markdown = false;
+};
+
+int describe(const Global& global, const Options& options) {
   const auto registry = run::open_registry(global.plugin_path);
-  const auto* variant = registry->find(name);
-  if (variant == nullptr) {
-    std::cerr << "runner: " << unknown(*registry, name);
-    return kUsage;
-  }
-  if (json) {
-    print_json(as_json(*variant));
+  const auto& variant = variant_called(*registry, options.name);
+  if (options.json) {
+    print_json(as_json(variant));
+  } else if (options.markdown) {
+    print_markdown(variant);
   } else {
-    print(*variant);
+    print(variant);
   }
   return kOk;
 }
@@ -82,16 +87,15 @@ int describe(const Global& global, const std::string& name, bool json) {
 }  // namespace
 
 void add_describe(CLI::App& app, Global& global) {
-  struct Options {
-    std::string name;
-    bool json = false;
-  };
   const auto options = std::make_shared<Options>();
   auto& command = add_command(app, global, "describe", "what a variant computes, promises and takes",
-                              "  runner describe multi_head_attention\n  runner describe softmax --json",
-                              [&global, options] { return describe(global, options->name, options->json); });
-  command.add_option("NAME", options->name, "a variant, as listed by `runner list`")->required();
-  command.add_flag("--json", options->json, "print one JSON object");
+                              "  runner describe multi_head_attention\n"
+                              "  runner describe softmax --json\n"
+                              "  runner describe softmax --markdown   for documents",
+                              [&global, options] { return describe(global, *options); });
+  command.add_option("NAME", options->name, "a variant, as listed by `runner list`")->required()->type_name("VARIANT");
+  auto* json = command.add_flag("--json", options->json, "print one JSON object");
+  command.add_flag("--markdown", options->markdown, "print a section of markdown")->excludes(json);
 }
 
 }  // namespace headwright::runner

@@ -43,6 +43,7 @@ void add_commands(CLI::App& app, Global& global) {
   add_validate(app, global);
   add_list(app, global);
   add_describe(app, global);
+  add_check(app, global);
   add_schema(app, global);
   add_inspect(app, global);
   add_doctor(app, global);

@@ -1,5 +1,6 @@
 #include "reports.h"
 
+#include "headwright/errors.h"
 #include "print.h"
 #include "support/text.h"
 
@@ -68,6 +69,18 @@ Claims usual_claims(const VariantSpec& variant) {
   for (const auto& row : variant.params) values.emplace_back(row.name, row.default_value);
   const Dims dims{.d_model = 8, .n_heads = 2, .n_kv_heads = 2, .d_head = 4, .context_length = 16, .d_context = 8};
   return variant.claims(dims, values);
+}
+
+const VariantSpec& variant_called(const registry::Registry& registry, const std::string& name) {
+  if (const auto* variant = registry.find(name)) return *variant;
+  std::vector<std::string> names;
+  for (const auto& provided : registry.provided()) names.push_back(provided.name);
+  const auto near = support::nearest(name, names);
+  std::string message = "no variant is called '" + support::printable(name) + "'" +
+                        (near ? "; did you mean '" + *near + "'?" : "") + " known: " + support::join(names, ", ");
+  for (const auto& [file, reason] : registry.refused())
+    message.append("\nrefused ").append(file).append(": ").append(reason);
+  throw InputError(message);
 }
 
 Json refusals_json(const std::vector<registry::Refusal>& refused) {

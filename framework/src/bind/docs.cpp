@@ -14,7 +14,7 @@ namespace {
 std::string row_text(const ParamSpec& row) {
   const auto limits = limits_text(row);
   return "| `" + row.name + "` | " + type_text(row) + (limits.empty() ? "" : ", " + limits) + " | " +
-         (row.limits.required ? "required" : "`" + default_text(row) + "`") + " | " + row.doc + " |\n";
+         (row.limits.required ? "required" : "`" + default_text(row) + "`") + " | " + markdown_text(row.doc) + " |\n";
 }
 
 std::string table_text(const std::vector<ParamSpec>& rows, const std::vector<Structure>& structures) {
@@ -91,6 +91,13 @@ std::string limits_text(const ParamSpec& row) {
   }
   return support::join(parts, " and ");
 }
+
+std::string markdown_text(std::string text) {
+  for (auto bar = text.find('|'); bar != std::string::npos; bar = text.find('|', bar + 2)) text.insert(bar, "\\");
+  return text;
+}
+
+std::string markdown(const std::vector<ParamSpec>& rows) { return table_text(rows, {}); }
 
 std::string markdown() {
   std::string text;

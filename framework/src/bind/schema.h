@@ -2,6 +2,7 @@
 #pragma once
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "registry/registry.h"
 
@@ -12,6 +13,12 @@ nlohmann::ordered_json schema(registry::Registry& registry);
 
 /// Tables of every key of the framework.
 std::string markdown();
+
+/// One table of rows.
+std::string markdown(const std::vector<ParamSpec>& rows);
+
+/// A text as the cell of a table: '|' would end the cell.
+std::string markdown_text(std::string text);
 
 /// A parameter's type and default as a reader sees them: "integer or null", "0.1".
 std::string type_text(const ParamSpec& row);

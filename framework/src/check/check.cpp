@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "check/properties.h"
+#include "headwright/errors.h"
 
 namespace headwright::check {
 namespace {
@@ -21,10 +22,21 @@ bool is_attention(const Subject& subject) { return subject.variant.kind == Kind:
 bool is_position(const Subject& subject) { return subject.variant.kind == Kind::position; }
 bool claims_causal(const Subject& subject) { return is_attention(subject) && subject.claims.causal; }
 bool claims_key_mask(const Subject& subject) { return is_attention(subject) && subject.claims.key_mask; }
+/// Padding moves the end of a context, which the masks of cross-attention are aligned to.
+bool claims_padding(const Subject& subject) { return claims_key_mask(subject) && !subject.claims.context; }
+bool claims_documents(const Subject& subject) {
+  return is_attention(subject) && subject.claims.document_ids && !subject.claims.context;
+}
+bool on_the_core(const Subject& subject) { return is_attention(subject) && subject.claims.core; }
 bool claims_gradient(const Subject& subject) { return subject.claims.differentiable; }
 bool can_stand_alone(const Subject& subject) {  // a rotation or a bias lives in an attention
   return !subject.claims.rotate && !subject.claims.bias;
 }
+bool has_dropout(const Subject& subject) { return subject.row("dropout", ParamType::number) != nullptr; }
+bool has_causal_window(const Subject& subject) {
+  return claims_causal(subject) && subject.row("window_size", ParamType::integer) != nullptr;
+}
+bool has_heads(const Subject& subject) { return is_attention(subject) && groups_heads(subject); }
 bool per_token(const Subject& subject) { return !is_attention(subject) && !is_position(subject); }
 
 constexpr std::array kRows{
@@ -33,10 +45,17 @@ constexpr std::array kRows{
     Row{"shape", "(batch, seq, d_out) at several sizes", always, shape},
     Row{"finite", "no NaN, no infinity", always, finite},
     Row{"deterministic", "two calls in eval are bit-equal, with dropout 0.5", always, deterministic_in_eval},
+    Row{"dropout", "two calls in training differ, with dropout 0.5", has_dropout, dropout_in_training},
     Row{"batch_rows", "a row of a batch equals the same row alone", always, batch_rows_independent},
     Row{"causal", "no output depends on a later token", claims_causal, causal},
     Row{"key_mask", "hidden tokens do not influence visible ones", claims_key_mask, key_mask},
-    Row{"empty_rows", "a row that sees nothing is finite, and its gradients too", claims_key_mask, empty_rows},
+    Row{"padding", "hidden tokens behind a sequence change nothing", claims_padding, padding},
+    Row{"empty_rows", "a row that sees nothing is finite and reads nothing, its gradients finite", claims_key_mask,
+        empty_rows},
+    Row{"documents", "tokens of other documents are not read", claims_documents, documents},
+    Row{"window", "with window_size W the last token sees W keys, itself included", has_causal_window, window},
+    Row{"heads", "query head h reads kv head h // (n_heads / n_kv_heads)", has_heads, heads},
+    Row{"kernels", "every kernel that can express it gives the same", on_the_core, kernels},
     Row{"tokens", "each token on its own", per_token, tokens_independent},
     Row{"positions", "the output follows the positions that are given", is_position, positions_followed},
     Row{"gradients", "equal to central differences in float64", claims_gradient, gradients},
@@ -48,6 +67,8 @@ constexpr std::array kRows{
 template <class Ask>
 Property caught(const std::string& name, Ask ask) try {
   return ask();
+} catch (const ResourceError&) {
+  throw;  // too little memory for the sizes that were asked for says nothing about the variant
 } catch (const std::exception& error) {
   return {name, false, "threw: " + message_of(error)};
 } catch (...) {

@@ -2,6 +2,7 @@
 #include <ATen/ATen.h>
 
 #include "check/properties.h"
+#include "headwright/attend.h"
 #include "headwright/shapes.h"
 
 namespace headwright::check {
@@ -47,6 +48,16 @@ std::string deterministic_in_eval(const Subject& subject) {
   return far == 0 ? "" : "two calls in eval differ by " + std::to_string(far);
 }
 
+std::string dropout_in_training(const Subject& subject) {
+  const auto dropping = subject.with_dropout();
+  const auto module = dropping.make();
+  module->train();
+  const auto inputs = dropping.draw(2, dropping.longest());
+  const auto first = dropping.call(*module, inputs);
+  return difference(first, dropping.call(*module, inputs)) > 0 ? ""
+                                                               : "two calls in training are equal: nothing is dropped";
+}
+
 std::string batch_rows_independent(const Subject& subject) {
   const auto module = subject.make();
   const auto inputs = subject.draw(3, subject.longest());
@@ -73,6 +84,26 @@ std::string dtypes(const Subject& subject) {
     const std::string name = toString(dtype);
     if (y.scalar_type() != dtype) return name + " goes in, " + toString(y.scalar_type()) + " comes out";
     if (!all_finite(y)) return "NaN or infinity in the output in " + name;
+  }
+  return "";
+}
+
+std::string kernels(const Subject& subject) {
+  const auto inputs = subject.draw(2, subject.longest());
+  const auto y = subject.call(*subject.make(), inputs);
+  for (const auto& name : kernel_names()) {
+    auto dims = subject.dims;
+    dims.kernel = name;
+    const Subject forced(subject.variant, dims, subject.values);
+    const auto module = forced.make();
+    try {
+      const auto effective = dynamic_cast<const Attention&>(*module).kernel().effective;
+      if (effective != name) return "kernel '" + name + "' was asked for, and '" + effective + "' is taken";
+    } catch (const Error&) {
+      continue;  // it cannot express the variant, and says so
+    }
+    const auto far = difference(forced.call(*module, inputs), y);
+    if (far > kFloat64Noise) return "kernel '" + name + "' gives an output that differs by " + std::to_string(far);
   }
   return "";
 }

@@ -10,16 +10,25 @@ namespace headwright::check {
 std::string shape(const Subject& subject);
 std::string finite(const Subject& subject);
 std::string deterministic_in_eval(const Subject& subject);
+std::string dropout_in_training(const Subject& subject);
 std::string batch_rows_independent(const Subject& subject);
 std::string dtypes(const Subject& subject);
+std::string kernels(const Subject& subject);
 std::string state_round_trip(const Subject& subject);
 
 // tokens.cpp
 std::string causal(const Subject& subject);
 std::string key_mask(const Subject& subject);
+std::string padding(const Subject& subject);
 std::string empty_rows(const Subject& subject);
+std::string documents(const Subject& subject);
+std::string window(const Subject& subject);
 std::string tokens_independent(const Subject& subject);
 std::string positions_followed(const Subject& subject);
+
+// heads.cpp
+bool groups_heads(const Subject& subject);  // it takes fewer kv heads than heads, and both forms correspond
+std::string heads(const Subject& subject);
 
 // gradients.cpp
 std::string gradients(const Subject& subject);
@@ -30,5 +39,6 @@ std::string exported(const Subject& subject);
 // parameters.cpp
 std::string documented(const Subject& subject);
 std::string every_value_is_refused_or_works(const Subject& subject);
+bool is_refused(const Subject& subject, const ParamSpec& row, const Value& value);  // by its limits or by check()
 
 }  // namespace headwright::check

@@ -34,12 +34,14 @@ Subject Subject::with(const std::string& row, const Value& value) const {
   return {variant, dims, changed};
 }
 
+const ParamSpec* Subject::row(const std::string& name, ParamType type) const {
+  const auto found = std::ranges::find_if(
+      variant.params, [&](const ParamSpec& row) { return row.name == name && row.type == type && !row.is_list; });
+  return found == variant.params.end() ? nullptr : &*found;
+}
+
 Subject Subject::with_dropout() const {
-  const auto& rows = variant.params;
-  const bool drops = std::ranges::any_of(rows, [](const ParamSpec& row) {
-    return row.name == "dropout" && row.type == ParamType::number && !row.is_list;
-  });
-  return drops ? with("dropout", Value{0.5}) : *this;
+  return row("dropout", ParamType::number) == nullptr ? *this : with("dropout", Value{0.5});
 }
 
 Module Subject::make(at::ScalarType dtype, std::uint64_t seed) const {

@@ -21,6 +21,9 @@ class Subject {
   /// The same variant with every row called `dropout` set to a half.
   Subject with_dropout() const;
 
+  /// The row of this name and type, no list; null = the variant has none.
+  const ParamSpec* row(const std::string& name, ParamType type) const;
+
   /// The same variant with one value changed.
   Subject with(const std::string& row, const Value& value) const;
 

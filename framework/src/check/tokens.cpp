@@ -75,17 +75,38 @@ std::string key_mask(const Subject& subject) {
   return "a mask that hides nothing changes the output";
 }
 
+std::string padding(const Subject& subject) {
+  const auto module = subject.make();
+  auto padded = subject.draw(2, subject.longest()), alone = padded;
+  const auto kept = subject.longest() / 2;
+  if (kept == 0) return "";
+  padded.key_mask = at::ones({2, subject.longest()}, at::kBool);
+  padded.key_mask.slice(1, kept).fill_(false);
+  alone.x = padded.x.slice(1, 0, kept);
+  const auto y = subject.call(*module, alone);
+  const auto first = first_difference(y, subject.call(*module, padded), 0, y.size(1));
+  if (first < 0) return "";
+  return "hidden tokens behind a sequence change the output at position " + std::to_string(first);
+}
+
 std::string empty_rows(const Subject& subject) {
   const auto module = subject.make();
   auto inputs = subject.draw(2, subject.longest());
-  inputs.x.requires_grad_(true);
-  if (inputs.context.defined()) inputs.context.requires_grad_(true);
   const auto keys = (subject.claims.context ? inputs.context : inputs.x).size(1);
   auto visible = at::ones({2, keys}, at::kBool);
   visible.select(0, 1).fill_(false);
   set_mask(subject, inputs, visible);
+  auto changed = inputs;
+  auto& hidden = subject.claims.context ? changed.context : changed.x;
+  hidden = hidden.neg() + 3;
+  const auto of_others = subject.call(*module, changed).select(0, 1);
+  inputs.x.requires_grad_(true);
+  if (inputs.context.defined()) inputs.context.requires_grad_(true);
   const auto y = subject.call(*module, inputs);
   if (!all_finite(y)) return "a row that sees nothing gives NaN or infinity";
+  if (const auto far = difference(y.select(0, 1), of_others); far > kFloat64Noise) {
+    return "a row that sees nothing reads hidden tokens: other ones change its output by " + std::to_string(far);
+  }
   if (!subject.claims.differentiable) return "";
   y.square().sum().backward();
   for (const auto& item : module->named_parameters()) {
@@ -97,6 +118,52 @@ std::string empty_rows(const Subject& subject) {
     if (x.defined() && x.grad().defined() && !all_finite(x.grad())) {
       return "a row that sees nothing makes the gradient of the inputs NaN or infinite";
     }
+  }
+  return "";
+}
+
+std::string documents(const Subject& subject) {
+  const auto module = subject.make();
+  const auto length = subject.longest();
+  auto inputs = subject.draw(2, length);
+  const auto boundary = length / 2;
+  inputs.document_ids = at::arange(length).ge(boundary).to(at::kLong).expand({2, length});
+  const auto y = subject.call(*module, inputs);
+  for (std::int64_t token = 0; token < length; ++token) {
+    const auto changed = subject.call(*module, with_other_token(inputs, token));
+    const auto other =
+        token < boundary ? first_difference(y, changed, boundary, length) : first_difference(y, changed, 0, boundary);
+    if (other < 0) continue;
+    return "the output at position " + std::to_string(other) + " depends on token " + std::to_string(token) +
+           ", which is of another document";
+  }
+  auto one = inputs, none = inputs;
+  one.document_ids = at::zeros({2, length}, at::kLong);
+  none.document_ids = at::Tensor();
+  if (difference(subject.call(*module, one), subject.call(*module, none)) <= kFloat64Noise) return "";
+  return "tokens that are all of one document give another output than tokens without documents";
+}
+
+std::string window(const Subject& subject) {
+  const auto& row = *subject.row("window_size", ParamType::integer);
+  const auto last = subject.longest() - 1;
+  for (const std::int64_t size : {1, 2, 3}) {
+    const Value value{size};
+    if (is_refused(subject, row, value)) continue;
+    const auto sized = subject.with(row.name, value);
+    if (!sized.claims.causal) continue;
+    const auto module = sized.make();
+    const auto inputs = sized.draw(2, last + 1);
+    const auto y = sized.call(*module, inputs);
+    std::string seen;
+    std::int64_t count = 0;
+    for (std::int64_t token = 0; token <= last; ++token) {
+      if (first_difference(y, sized.call(*module, with_other_token(inputs, token)), last, last + 1) < 0) continue;
+      seen += (count++ == 0 ? "" : ", ") + std::to_string(token);
+    }
+    if (count == std::min(size, last + 1)) continue;
+    return "with window_size " + std::to_string(size) + " the token at position " + std::to_string(last) + " sees " +
+           std::to_string(count) + " keys: " + seen;
   }
   return "";
 }
