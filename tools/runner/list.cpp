@@ -1,5 +1,6 @@
 #include <iostream>
 
+#include "bind/schema.h"
 #include "commands.h"
 #include "exit_code.h"
 #include "print.h"
@@ -25,29 +26,54 @@ Json as_json(registry::Registry& registry) {
   return object;
 }
 
-int list(const Global& global, bool json) {
-  const auto registry = run::open_registry(global.plugin_path);
-  if (json) {
-    print_json(as_json(*registry));
-    return kOk;
+struct Options {
+  bool json = false, markdown = false, names = false;
+};
+
+/// The catalogue for documents.
+void print_markdown(registry::Registry& registry) {
+  std::cout << "| kind | name | what it is | source | cost | claims |\n| --- | --- | --- | --- | --- | --- |\n";
+  for (const auto* variant : registry.all()) {
+    const auto claims = usual_claims(*variant);
+    std::cout << "| " << to_string(variant->kind) << " | `" << variant->name << "` | "
+              << bind::markdown_text(variant->summary) << " | " << bind::markdown_text(variant->source) << " | "
+              << bind::markdown_text(claims.cost) << " | " << claims_text(claims, variant->kind) << " |\n";
   }
+}
+
+void print(registry::Registry& registry) {
   std::vector<std::vector<std::string>> rows{{"KIND", "NAME", "WHAT IT IS", "CLAIMS"}};
-  for (const auto* variant : registry->all()) {
+  for (const auto* variant : registry.all()) {
     rows.push_back({std::string(to_string(variant->kind)), variant->name, variant->summary,
                     claims_text(usual_claims(*variant), variant->kind)});
   }
-  std::cout << table_text(rows) << refusals_text(registry->refused());
+  std::cout << table_text(rows) << refusals_text(registry.refused());
+}
+
+int list(const Global& global, const Options& options) {
+  const auto registry = run::open_registry(global.plugin_path);
+  if (options.json) {
+    print_json(as_json(*registry));
+  } else if (options.markdown) {
+    print_markdown(*registry);
+  } else if (options.names) {
+    for (const auto& provided : registry->provided()) std::cout << provided.name << '\n';
+  } else {
+    print(*registry);
+  }
   return kOk;
 }
 
 }  // namespace
 
 void add_list(CLI::App& app, Global& global) {
-  const auto json = std::make_shared<bool>(false);
+  const auto options = std::make_shared<Options>();
   auto& command = add_command(app, global, "list", "the variants that are there, and the libraries that were refused",
                               "  runner list\n  runner --plugin-path build/my_plugins list --json",
-                              [&global, json] { return list(global, *json); });
-  command.add_flag("--json", *json, "print one JSON object");
+                              [&global, options] { return list(global, *options); });
+  auto* json = command.add_flag("--json", options->json, "print one JSON object");
+  auto* markdown = command.add_flag("--markdown", options->markdown, "print a table in markdown")->excludes(json);
+  command.add_flag("--names", options->names, "print the names alone, one a line")->excludes(json)->excludes(markdown);
 }
 
 }  // namespace headwright::runner
