@@ -44,6 +44,7 @@ void add_commands(CLI::App& app, Global& global) {
   add_list(app, global);
   add_describe(app, global);
   add_check(app, global);
+  add_new_plugin(app, global);
   add_schema(app, global);
   add_inspect(app, global);
   add_doctor(app, global);

@@ -58,9 +58,11 @@ std::filesystem::path configs_folder() {
                      "', expected a folder with 'lessons' in it");
   }
   const auto executable = support::executable_folder();
-  // An installed runner has its configs beside it; one in a build tree finds those of the source tree above.
+  // A runner in a build tree finds the configs of the source tree above; an installed one has them under share.
   for (auto folder = executable;; folder = folder.parent_path()) {
-    if (std::filesystem::is_directory(folder / "configs" / "lessons")) return folder / "configs";
+    for (auto configs : {folder / "configs", folder / "share/headwright/configs"}) {
+      if (std::filesystem::is_directory(configs / "lessons")) return configs;
+    }
     if (folder == folder.parent_path()) break;
   }
   throw InputError("no configs/lessons in " + executable.string() +

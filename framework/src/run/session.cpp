@@ -32,6 +32,14 @@ std::filesystem::path probe_for(const std::filesystem::path& folder) {
   return std::filesystem::exists(beside) ? beside : folder.parent_path() / "runner";
 }
 
+/// Where the shipped plugins are: in a build tree beside the runner, in an installation under lib. Empty = nowhere.
+std::filesystem::path shipped_plugins(const std::filesystem::path& folder) {
+  for (auto plugins : {folder / "plugins", folder.parent_path() / "lib/headwright/plugins"}) {
+    if (std::filesystem::is_directory(plugins)) return plugins;
+  }
+  return {};
+}
+
 }  // namespace
 
 std::unique_ptr<registry::Registry> open_registry(const std::vector<std::filesystem::path>& first,
@@ -40,7 +48,7 @@ std::unique_ptr<registry::Registry> open_registry(const std::vector<std::filesys
   for (auto& path : from_environment()) search.push_back(std::move(path));
   search.insert(search.end(), of_config.begin(), of_config.end());
   const auto beside = support::executable_folder();
-  if (std::filesystem::is_directory(beside / "plugins")) search.push_back(beside / "plugins");
+  if (auto shipped = shipped_plugins(beside); !shipped.empty()) search.push_back(std::move(shipped));
   return std::make_unique<registry::Registry>(
       registry::Options{.search_path = search, .probe = probe_for(beside), .cache_folder = support::cache_folder()});
 }
