@@ -24,7 +24,7 @@ class Help : public TemporaryFolder {
 TEST_F(Help, OfEachCommandBeginsWithExamples) {
   expect("--help", "runner");
   for (const std::string command : {"forward", "export", "compare", "lesson", "show", "validate", "list", "describe",
-                                    "check", "new-plugin", "schema", "inspect", "doctor"}) {
+                                    "check", "new-plugin", "schema", "inspect", "doctor", "completion"}) {
     expect(command + " --help", command);
   }
 }

@@ -17,6 +17,7 @@ void add_new_plugin(CLI::App& app, Global& global);
 void add_schema(CLI::App& app, Global& global);
 void add_inspect(CLI::App& app, Global& global);
 void add_doctor(CLI::App& app, Global& global);
+void add_completion(CLI::App& app, Global& global);
 void add_probe(CLI::App& app, Global& global);  // hidden: the registry's child process
 
 }  // namespace headwright::runner

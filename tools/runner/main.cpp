@@ -48,6 +48,7 @@ void add_commands(CLI::App& app, Global& global) {
   add_schema(app, global);
   add_inspect(app, global);
   add_doctor(app, global);
+  add_completion(app, global);
   add_probe(app, global);
 }
 
