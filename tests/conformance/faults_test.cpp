@@ -65,6 +65,15 @@ TEST(ConformanceKit, FindsPaddingThatCounts) {
 
 TEST(ConformanceKit, FindsADropoutThatDropsNothing) { expect_found("never_drops", "dropout: two calls in training"); }
 
+TEST(ConformanceKit, FindsAKernelThatIsAskedForAndNotTaken) {
+  expect_found("ignores_kernel", "kernels: kernel 'sdpa' was asked for, and '");
+}
+
+TEST(ConformanceKit, FindsATokenOfAnotherDocumentThatIsRead) {
+  expect_found("reads_other_documents",
+               "documents: the output at position 3 depends on token 0, which is of another document");
+}
+
 TEST(ConformanceKit, FindsAHiddenTokenThatIsRead) {
   expect_found("ignores_key_mask", "key_mask: a hidden token influences the output of a visible one");
 }

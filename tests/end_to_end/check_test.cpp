@@ -58,13 +58,29 @@ TEST_F(Check, PrintsItsKeysForAShippedVariant) {
 
 TEST_F(Check, FindsEachSeededFaultWithThePropertyMeantForIt) {
   const std::map<std::string, std::string> meant{
-      {"leaks_future", "causal"},         {"window_off_by_one", "window"}, {"nan_on_empty_rows", "empty_rows"},
-      {"drops_in_eval", "deterministic"}, {"bakes_its_length", "export"},  {"maps_heads_modulo", "heads"},
-      {"mixes_batch_rows", "batch_rows"}, {"wrong_gradient", "gradients"}, {"averages_empty_rows", "empty_rows"},
-      {"ignores_key_mask", "key_mask"},   {"counts_padding", "padding"},   {"never_drops", "dropout"},
-      {"takes_any_width", "parameters"},  {"undocumented", "documented"},  {"leaves_dtype", "dtypes"},
-      {"hidden_state", "state"},          {"wrong_width", "shape"},        {"divides_by_zero", "finite"},
-      {"throws_when_asked", "claims"},    {"mixes_tokens", "tokens"},      {"counts_itself", "positions"},
+      {"leaks_future", "causal"},
+      {"window_off_by_one", "window"},
+      {"nan_on_empty_rows", "empty_rows"},
+      {"drops_in_eval", "deterministic"},
+      {"bakes_its_length", "export"},
+      {"maps_heads_modulo", "heads"},
+      {"mixes_batch_rows", "batch_rows"},
+      {"wrong_gradient", "gradients"},
+      {"averages_empty_rows", "empty_rows"},
+      {"ignores_key_mask", "key_mask"},
+      {"counts_padding", "padding"},
+      {"never_drops", "dropout"},
+      {"takes_any_width", "parameters"},
+      {"undocumented", "documented"},
+      {"leaves_dtype", "dtypes"},
+      {"hidden_state", "state"},
+      {"wrong_width", "shape"},
+      {"divides_by_zero", "finite"},
+      {"throws_when_asked", "claims"},
+      {"mixes_tokens", "tokens"},
+      {"counts_itself", "positions"},
+      {"ignores_kernel", "kernels"},
+      {"reads_other_documents", "documents"},
   };
   const auto result = object("check " + kFaulty, 5);
   EXPECT_EQ(result["passed"], false);

@@ -33,6 +33,11 @@ TEST_F(Help, DescribesEachVariant) {
   for (const auto* variant : shipped_plugins().all()) expect("describe " + variant->name, "describe_" + variant->name);
 }
 
+TEST_F(Help, DescribesAVariantForDocuments) {
+  expect("describe rms_norm --markdown", "markdown_of_rms_norm");
+  expect("describe simple_self_attention --markdown", "markdown_of_simple_self_attention");
+}
+
 TEST_F(Help, ListsTheVariants) { expect("list", "list_of_variants"); }
 
 }  // namespace

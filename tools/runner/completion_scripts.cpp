@@ -45,9 +45,11 @@ std::string bash_values(const std::string& command, const std::vector<CompletedO
   std::string text;
   for (const auto& [names, help, argument] : options) {
     if (argument.kind == Kind::nothing) continue;
-    std::vector<std::string> patterns;
-    for (const auto& name : names) patterns.push_back("'" + command + " " + name + "'");
-    text += "    " + support::join(patterns, " | ") + ") " + bash_argument(argument) + "; return ;;\n";
+    std::string patterns;
+    for (const auto& name : names) {
+      patterns.append(patterns.empty() ? "'" : " | '").append(command).append(" ").append(name).append("'");
+    }
+    text.append("    ").append(patterns).append(") ").append(bash_argument(argument)).append("; return ;;\n");
   }
   return text;
 }
@@ -65,7 +67,7 @@ std::string with_value(const std::vector<CompletedOption>& options) {
 /// Within '...' of _arguments, where [ ] : have a meaning.
 std::string zsh_text(const std::string& text) {
   auto escaped = replaced(text, "\\", "\\\\");
-  for (const std::string special : {"[", "]", ":"}) escaped = replaced(escaped, special, "\\" + special);
+  for (const auto* special : {"[", "]", ":"}) escaped = replaced(escaped, special, std::string("\\").append(special));
   return replaced(escaped, "'", "'\\''");
 }
 
@@ -91,7 +93,8 @@ std::string zsh_options(const std::vector<CompletedOption>& options, const std::
   std::string text;
   for (const auto& [names, help, argument] : options) {
     for (const auto& name : names) {
-      text += indent + "'*" + name + "[" + zsh_text(help) + "]" + zsh_argument(argument) + "' \\\n";
+      text.append(indent).append("'*").append(name).append("[").append(zsh_text(help)).append("]");
+      text.append(zsh_argument(argument)).append("' \\\n");
     }
   }
   return text;

@@ -101,8 +101,8 @@ int new_plugin(const Global& global, const Options& options) {
   }
   const auto files = files_of(options);
   write_folder(folder, files);
-  std::vector<std::string> names;
-  for (const auto& file : files) names.push_back(file.name);
+  std::vector<std::string> names(files.size());
+  std::ranges::transform(files, names.begin(), &File::name);
   if (options.json) {
     print_json({{"name", options.name}, {"kind", options.kind}, {"folder", folder.string()}, {"files", names}});
     return kOk;

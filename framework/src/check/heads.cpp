@@ -27,14 +27,14 @@ State state_of(const torch::nn::Module& module) {
 std::optional<at::Tensor> repeated(const at::Tensor& grouped, const at::Tensor& full) {
   if (grouped.sizes() == full.sizes()) return grouped;
   if (grouped.dim() != full.dim()) return {};
-  std::optional<std::int64_t> along;
+  std::int64_t along = -1;
   for (std::int64_t d = 0; d < grouped.dim(); ++d) {
     if (grouped.size(d) == full.size(d)) continue;
     const bool of_heads = grouped.size(d) % kKvHeads == 0 && full.size(d) == kGroup * grouped.size(d);
-    if (along || !of_heads) return {};
+    if (along >= 0 || !of_heads) return {};
     along = d;
   }
-  return grouped.unflatten(*along, {kKvHeads, -1}).repeat_interleave(kGroup, *along).flatten(*along, *along + 1);
+  return grouped.unflatten(along, {kKvHeads, -1}).repeat_interleave(kGroup, along).flatten(along, along + 1);
 }
 
 /// The same variant with these heads; nothing where it refuses them.
@@ -88,6 +88,7 @@ bool groups_heads(const Subject& subject) try {
 
 std::string heads(const Subject& subject) {
   const auto pair = pair_of(subject);
+  if (!pair) return "";  // it takes no fewer kv heads than heads
   const auto grouped = pair->grouped.make(), full = pair->full.make();
   copy_repeated(*grouped, *full);
   const auto inputs = pair->grouped.draw(2, subject.longest());
