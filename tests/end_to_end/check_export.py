@@ -1,7 +1,9 @@
-"""Loads what `runner export` wrote with stock PyTorch and compares it with what `runner forward` computed.
+"""Loads what `runner export` wrote with stock PyTorch and compares it with what the model computed.
 
-usage: check_export.py CASES.json   [{config, file, report, runs: [{input, output}]}]
+usage: check_export.py CASES.json   [{config, file, report, runs: [{part, input, output}]}]
+A run calls a part of the module, such as blocks.0.attention, or all of it where `part` is empty.
 """
+import functools
 import json
 import sys
 
@@ -19,7 +21,8 @@ def arguments(module, tensors):
     return {name: tensors[name] for name in names if name in tensors}
 
 
-def check_run(module, run):
+def check_run(whole, run):
+    module = functools.reduce(getattr, filter(None, run["part"].split(".")), whole)
     inputs = safetensors.torch.load_file(run["input"])
     expected = safetensors.torch.load_file(run["output"])["y"]
     given = arguments(module, inputs)
@@ -27,7 +30,7 @@ def check_run(module, run):
     assert y.shape == expected.shape and y.dtype == expected.dtype, (y.shape, y.dtype, expected.shape, expected.dtype)
     limit = TOLERANCE[y.dtype] * max(1.0, expected.abs().max().item())
     error = (y - expected).abs().max().item()
-    assert error <= limit, f"{list(inputs['x'].shape)}: largest difference {error}, expected at most {limit}"
+    assert error <= limit, f"{run['part']} {list(inputs['x'].shape)}: largest difference {error}, expected at most {limit}"
     module.train()  # the inference form has nothing to switch on
     assert torch.equal(module(**given), y), "two passes differ"
     module.eval()
@@ -44,22 +47,6 @@ def check_names(module, report):
         assert state["head.weight"].data_ptr() == state["embedding.token.weight"].data_ptr(), "tied weights came apart"
 
 
-def check_layers(module, dtype):
-    """Each attention layer runs on its own."""
-    for name, block in module.blocks.named_children():
-        if not hasattr(block, "attention"):
-            continue
-        attention = getattr(module.blocks, name).attention
-        widths = {value.shape[-1] for key, value in attention.state_dict().items() if key.endswith("q_proj.weight")}
-        if len(widths) != 1:
-            continue  # a variant that names its projections otherwise
-        tensors = {"x": torch.randn(2, 3, widths.pop(), dtype=dtype)}
-        if "context" in [argument.name for argument in attention.forward.schema.arguments]:
-            tensors["context"] = torch.randn(2, 4, attention.state_dict()["k_proj.weight"].shape[-1], dtype=dtype)
-        y = attention(**arguments(attention, tensors))
-        assert y.shape[:2] == (2, 3) and y.isfinite().all(), name
-
-
 def check(case):
     extra = {"config.yaml": "", "headwright.json": "", "sha256": ""}
     module = torch.jit.load(case["file"], _extra_files=extra)
@@ -69,10 +56,8 @@ def check(case):
     assert "Device = prim::Constant" not in graph, "a device is written into the graph"
     with torch.no_grad():
         errors = [check_run(module, run) for run in case["runs"]]
-        if case["report"]["dynamic"]:
-            check_layers(module, safetensors.torch.load_file(case["runs"][0]["output"])["y"].dtype)
     check_names(module, {**case["report"], "config": extra["config.yaml"].decode()})
-    print(f"{case['config']}: largest difference {max(errors)}")
+    print(f"{case['config']}: {len(errors)} runs, largest difference {max(errors)}")
 
 
 def main():

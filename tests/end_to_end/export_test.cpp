@@ -1,12 +1,15 @@
 // Every shipped config, exported by the runner and loaded by stock Python, which knows nothing of headwright. What it
-// computes there is compared with what `runner forward` computes from the same input.
+// computes there, whole and layer by layer, is compared with what the model computes here from the same input.
 #include <ATen/ATen.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 
+#include "exporter/samples.h"
 #include "helpers/configs.h"
 #include "helpers/temporary_folder.h"
 #include "model/build.h"
@@ -26,66 +29,86 @@ void shell(const std::string& command, const std::filesystem::path& log) {
   ASSERT_EQ(status, 0) << command << "\n" << std::string(std::istreambuf_iterator<char>(text), {});
 }
 
-/// Inputs of another batch size and length than the config's own.
-Inputs other_inputs(const bind::ModelPlan& model, at::ScalarType dtype) {
-  Inputs inputs;
-  const std::int64_t batch = 3,
-                     seq = model.dims.context_length > 0 ? std::min<std::int64_t>(model.dims.context_length, 9) : 9;
-  inputs.x = model.embedding ? at::randint(0, model.embedding->vocab_size, {batch, seq})
-                             : at::randn({batch, seq, model.dims.d_model}).to(dtype);
-  if (model.takes_context()) inputs.context = at::randn({batch, 4, model.dims.d_context}).to(dtype);
-  return inputs;
-}
-
-tensor_io::Named named(const Inputs& inputs) {
-  tensor_io::Named all;
-  for (const auto& [name, tensor] : {std::pair{"x", inputs.x},
-                                     {"context", inputs.context},
-                                     {"key_mask", inputs.key_mask},
-                                     {"context_mask", inputs.context_mask}}) {
-    if (tensor.defined()) all.emplace_back(name, tensor);
-  }
-  return all;
-}
-
 class Case {
  public:
   Case(const std::filesystem::path& config, const std::filesystem::path& folder)
-      : config_(config), stem_(folder / config.stem()) {}
+      : config_(config),
+        stem_(folder / (config.parent_path().stem().string() + "." + config.stem().string())),
+        plan_(bind::resolve(spec::load(config), test::shipped_plugins())),
+        model_(model::build(plan_)),
+        samples_(plan_) {}
 
-  /// Exports, runs the model on two inputs, and says for Python what belongs together.
+  /// Exports, runs the model and each kind of attention layer, and says for Python what belongs together.
   json prepare() {
-    const auto plan = bind::resolve(spec::load(config_), test::shipped_plugins());
-    at::manual_seed(5);
-    json it{{"config", config_.string()}, {"file", file(".pt")}};
-    runner("export '" + config_.string() + "' --json -o '" + file(".pt") + "'", file(".json"));
-    std::ifstream(file(".json")) >> it["report"];
-    it["runs"].push_back(forward("own", run::make_inputs(plan), ""));
-    if (it["report"].at("dynamic") == true) {
-      const auto inputs = other_inputs(plan.model, model::dtype_from(plan.run.dtype));
-      const auto saved = file(".other.safetensors");
-      std::string input = "{file: " + saved + ", tensor: x";
-      if (inputs.context.defined()) input += ", context: {file: " + saved + ", tensor: context}";
-      it["runs"].push_back(forward("other", inputs, " --set 'input=" + input + "}'"));
-    }
-    return it;
+    shell(HEADWRIGHT_BUILD_DIR "/runner export '" + config_.string() + "' --json -o '" + file(".pt") + "'",
+          file(".json"));
+    json report;
+    std::ifstream(file(".json")) >> report;
+    expect_known_as_fixed(report.at("dynamic"));
+    add("", exporter::signature_of(plan_.model), run::make_inputs(plan_));
+    if (report.at("dynamic") == true) add_other_sizes();
+    return {{"config", config_.string()}, {"file", file(".pt")}, {"report", report}, {"runs", runs_}};
   }
 
  private:
   std::string file(const std::string& ending) const { return stem_.string() + ending; }
 
-  static void runner(const std::string& arguments, const std::filesystem::path& log) {
-    shell(HEADWRIGHT_BUILD_DIR "/runner " + arguments, log);
+  /// Only these variants are exported for one size, and only where they say so.
+  void expect_known_as_fixed(bool dynamic) const {
+    bool fixed = false;
+    for (const auto& block : plan_.model.blocks) {
+      if (!block.attention || block.claims.dynamic_export) continue;
+      EXPECT_THAT(block.attention.variant->name, testing::AnyOf("simple_self_attention", "lsh")) << config_;
+      fixed = true;
+    }
+    EXPECT_EQ(dynamic, !fixed) << config_;
   }
 
-  json forward(const std::string& name, const Inputs& inputs, const std::string& options) {
-    const auto input = file("." + name + ".safetensors"), output = file("." + name + ".y.safetensors");
-    tensor_io::write_safetensors(input, named(inputs));
-    runner("forward '" + config_.string() + "' -o '" + output + "'" + options, file(".log"));
-    return {{"input", input}, {"output", output}};
+  /// Another batch size and length than the config's own, with masks and without.
+  void add_other_sizes() {
+    const auto longest = plan_.model.dims.context_length;
+    const exporter::Size size{
+        .batch = 3, .seq = longest > 0 ? std::min<std::int64_t>(longest, 9) : 9, .context_len = 4};
+    for (const bool masked : {false, true}) {
+      add("", exporter::signature_of(plan_.model), samples_.inputs(size, masked));
+      std::set<std::string> seen;  // layers of one block differ in nothing but their weights
+      for (std::size_t i = 0; i < plan_.model.blocks.size(); ++i) {
+        const auto& block = plan_.model.blocks[i];
+        if (!block.attention || !seen.insert(block.name).second) continue;
+        add("blocks." + std::to_string(i) + ".attention", exporter::signature_of(block.claims),
+            samples_.features(size, block.dims.d_model, masked));
+      }
+    }
+  }
+
+  /// part: a module within the model that is called on its own; empty = the model.
+  void add(const std::string& part, const exporter::Signature& signature, const Inputs& all) {
+    const auto names = signature.names();
+    const auto values = signature.values(all);
+    const auto inputs = signature.inputs(values);  // without what this part does not take
+    const at::NoGradGuard no_grad;
+    const auto y = part.empty() ? model_->forward(inputs) : layer(part).forward(inputs);
+
+    tensor_io::Named given;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (values[i].defined()) given.emplace_back(names[i], values[i]);
+    }
+    const auto number = std::to_string(runs_.size());
+    const auto input = file("." + number + ".safetensors"), output = file("." + number + ".y.safetensors");
+    tensor_io::write_safetensors(input, given);
+    tensor_io::write_safetensors(output, {{"y", y}});
+    runs_.push_back({{"part", part}, {"input", input}, {"output", output}});
+  }
+
+  Attention& layer(const std::string& path) const {
+    return dynamic_cast<Attention&>(*model_->named_modules().find(path)->get());
   }
 
   std::filesystem::path config_, stem_;
+  bind::Plan plan_;
+  std::shared_ptr<model::Model> model_;
+  exporter::Samples samples_;
+  json runs_ = json::array();
 };
 
 TEST_F(PythonLoadsExports, OfEveryShippedConfigAndComputesTheSame) {
@@ -99,6 +122,19 @@ TEST_F(PythonLoadsExports, OfEveryShippedConfigAndComputesTheSame) {
   shell(HEADWRIGHT_SOURCE_DIR "/.venv/bin/python " HEADWRIGHT_SOURCE_DIR "/tests/end_to_end/check_export.py '" +
             in("cases.json").string() + "'",
         in("python.log"));
+}
+
+TEST(ShippedConfigs, UseEveryAttentionVariant) {
+  std::set<std::string> used, shipped;
+  for (const auto& config : test::shipped_configs()) {
+    for (const auto& block : bind::resolve(spec::load(config), test::shipped_plugins()).model.blocks) {
+      if (block.attention) used.insert(block.attention.variant->name);
+    }
+  }
+  for (const auto* variant : test::shipped_plugins().all()) {
+    if (variant->kind == Kind::attention) shipped.insert(variant->name);
+  }
+  EXPECT_EQ(used, shipped);
 }
 
 }  // namespace
