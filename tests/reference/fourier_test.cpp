@@ -25,22 +25,24 @@ Rows mixed(const torch::nn::Module&, const Rows& x, const std::vector<bool>&) {
   return y;
 }
 
-const loops::Subject kFourier{.variant = "fourier", .dims = {.d_model = 5}, .layer = mixed, .takes_key_mask = false};
+loops::Subject fourier() {
+  return {.variant = "fourier", .dims = {.d_model = 5}, .layer = mixed, .takes_key_mask = false};
+}
 
-TEST(Fourier, EqualsTheSumsAtOddLengths) { loops::expect_outputs_as_by_loops(kFourier); }
+TEST(Fourier, EqualsTheSumsAtOddLengths) { loops::expect_outputs_as_by_loops(fourier()); }
 
-TEST(Fourier, HasTheGradientOfTheSums) { loops::expect_gradients_as_by_loops(kFourier); }
+TEST(Fourier, HasTheGradientOfTheSums) { loops::expect_gradients_as_by_loops(fourier()); }
 
-TEST(Fourier, EqualsTheSumsInEveryDtype) { loops::expect_every_dtype_as_by_loops(kFourier); }
+TEST(Fourier, EqualsTheSumsInEveryDtype) { loops::expect_every_dtype_as_by_loops(fourier()); }
 
-TEST(Fourier, MakesNothingOfNothing) { loops::expect_nothing_from_nothing(kFourier); }
+TEST(Fourier, MakesNothingOfNothing) { loops::expect_nothing_from_nothing(fourier()); }
 
 TEST(Fourier, ExportedEqualsRunning) { loops::expect_exported_as_running("attention/fourier.yaml"); }
 
 TEST(Fourier, ClaimsNoMaskNoOrderAndLearnsNothing) {
-  const auto claims = kFourier.claims();
+  const auto claims = fourier().claims();
   EXPECT_FALSE(claims.key_mask || claims.causal || claims.cache);
-  EXPECT_TRUE(kFourier.make()->parameters().empty());
+  EXPECT_TRUE(fourier().make()->parameters().empty());
 }
 
 }  // namespace

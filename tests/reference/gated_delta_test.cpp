@@ -114,9 +114,10 @@ loops::Layer gated_delta(const Sizes& sizes) {
   };
 }
 
-const Dims kDims{.d_model = 6, .n_heads = 2, .n_kv_heads = 2, .d_head = 3};
-const Sizes kSizes{.n_heads = 2, .d_head = 3, .d_value = 3, .conv_size = 4, .eps = 1e-6};
-const loops::Subject kPlain{.variant = "gated_delta", .dims = kDims, .layer = gated_delta(kSizes)};
+constexpr Dims kDims{.d_model = 6, .n_heads = 2, .n_kv_heads = 2, .d_head = 3};
+constexpr Sizes kSizes{.n_heads = 2, .d_head = 3, .d_value = 3, .conv_size = 4, .eps = 1e-6};
+
+loops::Subject plain() { return {.variant = "gated_delta", .dims = kDims, .layer = gated_delta(kSizes)}; }
 
 loops::Subject other(std::int64_t conv_size) {
   return {.variant = "gated_delta",
@@ -126,7 +127,7 @@ loops::Subject other(std::int64_t conv_size) {
 }
 
 TEST(GatedDelta, EqualsTheRuleOfThePaperAtOddLengths) {
-  loops::expect_outputs_as_by_loops(kPlain);
+  loops::expect_outputs_as_by_loops(plain());
   for (const std::int64_t conv_size : {0, 1, 2}) loops::expect_outputs_as_by_loops(other(conv_size));
 }
 
@@ -139,11 +140,11 @@ TEST(GatedDelta, HasTheGradientOfTheLoops) {
 TEST(GatedDelta, EqualsTheRuleInEveryDtype) { loops::expect_every_dtype_as_by_loops(other(4)); }
 
 TEST(GatedDelta, TheRecurrentFormEqualsTheOneInChunks) {
-  loops::expect_pieces_as_the_whole(kPlain);
+  loops::expect_pieces_as_the_whole(plain());
   for (const std::int64_t conv_size : {0, 3}) loops::expect_pieces_as_the_whole(other(conv_size));
 }
 
-TEST(GatedDelta, MakesNothingOfNothing) { loops::expect_nothing_from_nothing(kPlain); }
+TEST(GatedDelta, MakesNothingOfNothing) { loops::expect_nothing_from_nothing(plain()); }
 
 TEST(GatedDelta, ExportedEqualsRunning) { loops::expect_exported_as_running("attention/gated_delta.yaml"); }
 
@@ -164,7 +165,7 @@ TEST(GatedDelta, KeysThatComeAgainAreOverwrittenAndNotAddedUp) {
 }
 
 TEST(GatedDelta, AHiddenTokenLeavesTheStateAsItIs) {
-  const auto module = kPlain.make();
+  const auto module = plain().make();
   const at::NoGradGuard no_grad;
   const auto x = at::randn({1, 70, 6}, at::kDouble);
   auto visible = at::ones({1, 70}, at::kBool);
@@ -187,8 +188,8 @@ TEST(GatedDelta, AHiddenTokenLeavesTheStateAsItIs) {
 }
 
 TEST(GatedDelta, ItsWeightsTimesTheValuesAreItsHeads) {
-  const auto module = kPlain.make();
-  const auto x = kPlain.draw(70), mask = kPlain.masks(70)[1];
+  const auto module = plain().make();
+  const auto x = plain().draw(70), mask = plain().masks(70)[1];
   const auto weights = loops::noted(*module, "weights", x, mask), v = loops::noted(*module, "v", x, mask);
   EXPECT_EQ(weights.sizes(), (std::vector<std::int64_t>{3, 2, 70, 70}));
   EXPECT_TRUE(weights.matmul(v).allclose(loops::noted(*module, "heads", x, mask), 0, 1e-12));
@@ -215,9 +216,9 @@ TEST(GatedDelta, NamesTheSizesThatItCannotTake) {
 }
 
 TEST(GatedDelta, RefusesAMaskThatForgetsTheTokensInTheCache) {
-  const auto module = kPlain.make();
+  const auto module = plain().make();
   auto cache = module->make_cache(3, 9);
-  const auto x = kPlain.draw(3);
+  const auto x = plain().draw(3);
   module->forward({.x = x, .cache = &cache});
   EXPECT_THROW(module->forward({.x = x, .key_mask = at::ones({3, 3}, at::kBool), .cache = &cache}),
                headwright::ShapeError);

@@ -79,22 +79,26 @@ Head sums(bool causal, double eps) {
   };
 }
 
-const Dims kDims{.d_model = 6, .n_heads = 4, .n_kv_heads = 2, .d_head = 3};
+constexpr Dims kDims{.d_model = 6, .n_heads = 4, .n_kv_heads = 2, .d_head = 3};
 constexpr double kEps = 1e-6;
-const loops::Subject kCausal{.variant = "linear", .dims = kDims, .layer = linear(kDims, sums(true, kEps))};
-const loops::Subject kFull{
-    .variant = "linear",
-    .dims = kDims,
-    .params = {{"causal", Value{false}}, {"eps", Value{0.5}}, {"qkv_bias", Value{true}}, {"out_bias", Value{false}}},
-    .layer = linear(kDims, sums(false, 0.5))};
+
+loops::Subject causal_form() { return {.variant = "linear", .dims = kDims, .layer = linear(kDims, sums(true, kEps))}; }
+
+loops::Subject full_form() {
+  return {
+      .variant = "linear",
+      .dims = kDims,
+      .params = {{"causal", Value{false}}, {"eps", Value{0.5}}, {"qkv_bias", Value{true}}, {"out_bias", Value{false}}},
+      .layer = linear(kDims, sums(false, 0.5))};
+}
 
 TEST(Linear, EqualsItsSumsAtOddLengthsWithGroupedHeads) {
-  loops::expect_outputs_as_by_loops(kCausal);
-  loops::expect_outputs_as_by_loops(kFull);
+  loops::expect_outputs_as_by_loops(causal_form());
+  loops::expect_outputs_as_by_loops(full_form());
 }
 
 TEST(Linear, EqualsTheRecurrenceOnItsState) {
-  auto recurrent = kCausal;
+  auto recurrent = causal_form();
   recurrent.layer = linear(kDims, [](const Rows& q, const Rows& k, const Rows& v, const std::vector<bool>& visible) {
     return by_recurrence(q, k, v, visible, kEps);
   });
@@ -102,27 +106,27 @@ TEST(Linear, EqualsTheRecurrenceOnItsState) {
 }
 
 TEST(Linear, HasTheGradientOfTheLoops) {
-  loops::expect_gradients_as_by_loops(kCausal);
-  loops::expect_gradients_as_by_loops(kFull);
-  loops::expect_slope_across_chunks_as_by_loops(kCausal);
+  loops::expect_gradients_as_by_loops(causal_form());
+  loops::expect_gradients_as_by_loops(full_form());
+  loops::expect_slope_across_chunks_as_by_loops(causal_form());
 }
 
 TEST(Linear, EqualsItsSumsInEveryDtype) {
-  loops::expect_every_dtype_as_by_loops(kCausal);
-  loops::expect_every_dtype_as_by_loops(kFull);
+  loops::expect_every_dtype_as_by_loops(causal_form());
+  loops::expect_every_dtype_as_by_loops(full_form());
 }
 
-TEST(Linear, TheRecurrentFormEqualsTheParallelOne) { loops::expect_pieces_as_the_whole(kCausal); }
+TEST(Linear, TheRecurrentFormEqualsTheParallelOne) { loops::expect_pieces_as_the_whole(causal_form()); }
 
 TEST(Linear, MakesNothingOfNothing) {
-  loops::expect_nothing_from_nothing(kCausal);
-  loops::expect_nothing_from_nothing(kFull);
+  loops::expect_nothing_from_nothing(causal_form());
+  loops::expect_nothing_from_nothing(full_form());
 }
 
 TEST(Linear, ExportedEqualsRunning) { loops::expect_exported_as_running("attention/linear.yaml"); }
 
 TEST(Linear, ItsCacheHoldsTheStateAndTheNormaliser) {
-  const auto module = kCausal.make();
+  const auto module = causal_form().make();
   const at::NoGradGuard no_grad;
   const auto x = at::randn({1, 70, 6}, at::kDouble);
   auto cache = module->make_cache(1, 70);
@@ -148,7 +152,7 @@ TEST(Linear, ItsCacheHoldsTheStateAndTheNormaliser) {
 }
 
 TEST(Linear, ItsWeightsTimesTheValuesAreItsHeads) {
-  for (const auto& subject : {kCausal, kFull}) {
+  for (const auto& subject : {causal_form(), full_form()}) {
     const auto module = subject.make();
     const auto x = subject.draw(70), mask = subject.masks(70)[1];
     const auto weights = loops::noted(*module, "weights", x, mask);
@@ -171,18 +175,18 @@ TEST(Linear, KeepsTheDigitsOfSmallFeatures) {
 }
 
 TEST(Linear, HasACacheInItsCausalFormAlone) {
-  EXPECT_TRUE(kCausal.claims().causal && kCausal.claims().cache);
-  EXPECT_FALSE(kFull.claims().causal || kFull.claims().cache);
-  const auto module = kFull.make();
+  EXPECT_TRUE(causal_form().claims().causal && causal_form().claims().cache);
+  EXPECT_FALSE(full_form().claims().causal || full_form().claims().cache);
+  const auto module = full_form().make();
   EXPECT_THROW(module->make_cache(1, 4), headwright::Error);
-  auto cache = kCausal.make()->make_cache(3, 4);
-  EXPECT_THROW(module->forward({.x = kFull.draw(4), .cache = &cache}), headwright::InputError);
+  auto cache = causal_form().make()->make_cache(3, 4);
+  EXPECT_THROW(module->forward({.x = full_form().draw(4), .cache = &cache}), headwright::InputError);
 }
 
 TEST(Linear, RefusesAMaskThatForgetsTheTokensInTheCache) {
-  const auto module = kCausal.make();
+  const auto module = causal_form().make();
   auto cache = module->make_cache(3, 9);
-  const auto x = kCausal.draw(3);
+  const auto x = causal_form().draw(3);
   module->forward({.x = x, .cache = &cache});
   EXPECT_THROW(module->forward({.x = x, .key_mask = at::ones({3, 3}, at::kBool), .cache = &cache}),
                headwright::ShapeError);

@@ -70,42 +70,45 @@ loops::Layer retention(std::size_t n_heads, double rope_theta, double eps) {
   };
 }
 
-const Dims kDims{.d_model = 6, .n_heads = 3, .n_kv_heads = 3, .d_head = 4};
-const loops::Subject kPlain{.variant = "retention", .dims = kDims, .layer = retention(3, 10000, 1e-5)};
-const loops::Subject kWide{
-    .variant = "retention",
-    .dims = {.d_model = 5, .n_heads = 2, .n_kv_heads = 2, .d_head = 6},
-    .params = {{"d_value", Value{std::int64_t{3}}}, {"rope_theta", Value{50.0}}, {"eps", Value{0.1}}},
-    .layer = retention(2, 50, 0.1)};
+constexpr Dims kDims{.d_model = 6, .n_heads = 3, .n_kv_heads = 3, .d_head = 4};
+
+loops::Subject plain() { return {.variant = "retention", .dims = kDims, .layer = retention(3, 10000, 1e-5)}; }
+
+loops::Subject wide() {
+  return {.variant = "retention",
+          .dims = {.d_model = 5, .n_heads = 2, .n_kv_heads = 2, .d_head = 6},
+          .params = {{"d_value", Value{std::int64_t{3}}}, {"rope_theta", Value{50.0}}, {"eps", Value{0.1}}},
+          .layer = retention(2, 50, 0.1)};
+}
 
 TEST(Retention, EqualsTheSumOfThePaperAtOddLengths) {
-  loops::expect_outputs_as_by_loops(kPlain);
-  loops::expect_outputs_as_by_loops(kWide);
+  loops::expect_outputs_as_by_loops(plain());
+  loops::expect_outputs_as_by_loops(wide());
 }
 
 TEST(Retention, HasTheGradientOfTheLoops) {
   // With the default eps the norm bends too sharply near 0 for differences of the loops to follow.
-  auto smooth = kPlain;
+  auto smooth = plain();
   smooth.params = {{"eps", Value{0.1}}};
   smooth.layer = retention(3, 10000, 0.1);
   loops::expect_gradients_as_by_loops(smooth, {1, 17});
-  loops::expect_gradients_as_by_loops(kWide);
-  loops::expect_slope_across_chunks_as_by_loops(kWide);
+  loops::expect_gradients_as_by_loops(wide());
+  loops::expect_slope_across_chunks_as_by_loops(wide());
 }
 
-TEST(Retention, EqualsTheSumInEveryDtype) { loops::expect_every_dtype_as_by_loops(kWide); }
+TEST(Retention, EqualsTheSumInEveryDtype) { loops::expect_every_dtype_as_by_loops(wide()); }
 
 TEST(Retention, TheRecurrentFormEqualsTheParallelOne) {
-  loops::expect_pieces_as_the_whole(kPlain);
-  loops::expect_pieces_as_the_whole(kWide);
+  loops::expect_pieces_as_the_whole(plain());
+  loops::expect_pieces_as_the_whole(wide());
 }
 
-TEST(Retention, MakesNothingOfNothing) { loops::expect_nothing_from_nothing(kPlain); }
+TEST(Retention, MakesNothingOfNothing) { loops::expect_nothing_from_nothing(plain()); }
 
 TEST(Retention, ExportedEqualsRunning) { loops::expect_exported_as_running("attention/retention.yaml"); }
 
 TEST(Retention, ItsStateIsTheRecurrenceOfThePaper) {
-  const auto module = kPlain.make();
+  const auto module = plain().make();
   const at::NoGradGuard no_grad;
   const auto x = at::randn({1, 9, 6}, at::kDouble);
   auto cache = module->make_cache(1, 9);
@@ -127,16 +130,16 @@ TEST(Retention, ItsStateIsTheRecurrenceOfThePaper) {
 }
 
 TEST(Retention, ItsWeightsTimesTheValuesAreItsHeads) {
-  const auto module = kWide.make();
-  const auto x = kWide.draw(70), mask = kWide.masks(70)[1];
+  const auto module = wide().make();
+  const auto x = wide().draw(70), mask = wide().masks(70)[1];
   const auto weights = loops::noted(*module, "weights", x, mask), v = loops::noted(*module, "v", x, mask);
   EXPECT_EQ(weights.sizes(), (std::vector<std::int64_t>{3, 2, 70, 70}));
   EXPECT_TRUE(weights.matmul(v).allclose(loops::noted(*module, "heads", x, mask), 0, 1e-12));
 }
 
 TEST(Retention, SeesDistancesAndNotPlaces) {
-  const auto module = kPlain.make();
-  const auto x = kPlain.draw(7);
+  const auto module = plain().make();
+  const auto x = plain().draw(7);
   const auto y = module->forward({.x = x});
   const auto later = at::arange(100, 107);
   EXPECT_TRUE(module->forward({.x = x, .positions = later}).allclose(y, 0, 1e-12));
@@ -155,9 +158,9 @@ TEST(Retention, NamesTheSizesThatItCannotTake) {
 }
 
 TEST(Retention, RefusesAMaskThatForgetsTheTokensInTheCache) {
-  const auto module = kPlain.make();
+  const auto module = plain().make();
   auto cache = module->make_cache(3, 9);
-  const auto x = kPlain.draw(3);
+  const auto x = plain().draw(3);
   module->forward({.x = x, .cache = &cache});
   EXPECT_THROW(module->forward({.x = x, .key_mask = at::ones({3, 3}, at::kBool), .cache = &cache}),
                headwright::ShapeError);
