@@ -128,7 +128,7 @@ class Rope final : public headwright::Position {
     const auto wide = channels.to(q.is_mps() ? at::kFloat : at::kDouble);
     const auto plain = (wide * (-std::log(params_.base) / static_cast<double>(n_turned_))).exp();
     if (params_.scaling == "none") return plain;
-    const auto slowed = plain / *params_.factor;
+    const auto slowed = plain / params_.factor.value_or(1);
     if (params_.scaling == "linear") return slowed;
     const auto kept = kept_share(wide / 2, plain);
     return kept * plain + (1 - kept) * slowed;
@@ -137,7 +137,7 @@ class Rope final : public headwright::Position {
   /// g of yarn: (pairs)
   at::Tensor kept_share(const at::Tensor& pair, const at::Tensor& rates) const {
     const auto fast = beta_fast(params_), slow = beta_slow(params_);
-    const auto circles = static_cast<double>(*params_.original_context_length) / (2 * std::numbers::pi);
+    const auto circles = static_cast<double>(params_.original_context_length.value_or(1)) / (2 * std::numbers::pi);
     const auto ramp = params_.ramp.value_or("turns");
     if (ramp == "turns") return ((circles * rates - slow) / (fast - slow)).clamp(0, 1);
     // The pair, between whole ones, that makes so many turns.
@@ -161,7 +161,7 @@ class Rope final : public headwright::Position {
     auto angles = positions.unsqueeze(-1).to(rates.scalar_type()) * rates;
     if (angles.dim() == 3) angles = angles.unsqueeze(1);  // the same for all heads
     const bool yarn = params_.scaling == "yarn";
-    const auto length = yarn ? params_.attention_factor.value_or(0.1 * std::log(*params_.factor) + 1) : 1.0;
+    const auto length = yarn ? params_.attention_factor.value_or(0.1 * std::log(params_.factor.value_or(1)) + 1) : 1.0;
     return {(angles.cos() * length).to(dtype), (angles.sin() * length).to(dtype)};
   }
 
