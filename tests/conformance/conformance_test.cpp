@@ -94,13 +94,24 @@ TEST(Conformance, SoftmaxKeepsItsPromisesWithEveryMaskHeadsAndContext) {
   dims.d_context = 6;
   const auto plain = test::default_values(*softmax);
   for (const auto& mask :
-       {Mask(), Mask::causal(), Mask::window(3), Mask::all({Mask::window(2), Mask::key_padding()})}) {
+       {Mask(), Mask::causal(), Mask::window(3), Mask::all({Mask::window(2), Mask::key_padding()}), Mask::strided(2),
+        Mask::any({Mask::causal(), Mask::prefix(2)}), Mask::all({Mask::causal(), Mask::random(1, 2, 3)})}) {
     for (const bool cross : {false, true}) {
       SCOPED_TRACE(mask.to_string() + (cross ? " cross" : ""));
       expect_all_hold(*softmax, dims, set(set(plain, "mask", {mask}), "cross", {cross}));
     }
   }
-  expect_all_hold(*softmax, dims, set(plain, "modifiers", {std::vector{ScoreModifier::softcap(2)}}));
+  const auto causal = set(plain, "mask", {Mask::causal()});
+  const std::pair<std::string, Value> changes[] = {{"modifiers", {std::vector{ScoreModifier::softcap(2)}}},
+                                                   {"sink", {true}},
+                                                   {"normaliser", {std::string("softmax_one")}},
+                                                   {"qk_norm", {std::string("rms")}},
+                                                   {"qk_norm", {std::string("l2")}},
+                                                   {"scale", {0.3}}};
+  for (const auto& [row, value] : changes) {
+    SCOPED_TRACE(row);
+    expect_all_hold(*softmax, dims, set(causal, row, value));
+  }
 }
 
 }  // namespace

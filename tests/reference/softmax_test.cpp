@@ -158,7 +158,9 @@ TEST_F(SoftmaxLayer, RefusesAPositionThatDoesNotRotate) {
   Complaints complaints;
   variant_->check(dims_, values_, complaints);
   ASSERT_EQ(complaints.items().size(), 1U);
-  EXPECT_EQ(complaints.items()[0].message, "got 'sinusoidal', which neither rotates q and k nor changes scores; expected one that does, such as rope or alibi");
+  EXPECT_EQ(complaints.items()[0].message,
+            "got 'sinusoidal', which neither rotates q and k nor changes scores; expected one that does, such as rope "
+            "or alibi");
 }
 
 TEST_F(SoftmaxLayer, AForcedKernelThatCannotIsAnError) {

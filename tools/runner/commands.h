@@ -10,6 +10,7 @@ void add_compare(CLI::App& app, Global& global);
 void add_lesson(CLI::App& app, Global& global);
 void add_show(CLI::App& app, Global& global);
 void add_validate(CLI::App& app, Global& global);
+void add_mask(CLI::App& app, Global& global);
 void add_list(CLI::App& app, Global& global);
 void add_describe(CLI::App& app, Global& global);
 void add_check(CLI::App& app, Global& global);

@@ -1,5 +1,6 @@
 #include "run/forward.h"
 
+#include <algorithm>
 #include <cmath>
 #include <iostream>
 
@@ -7,6 +8,8 @@
 #include "exit_code.h"
 #include "model/build.h"
 #include "print.h"
+#include "reports.h"
+#include "run/weights.h"
 #include "support/text.h"
 #include "tensor_io/tensor_io.h"
 
@@ -17,7 +20,8 @@ struct Options {
   ConfigOptions config;
   InputOptions input;
   bool json = false, full = false;
-  std::filesystem::path output;
+  std::filesystem::path output, weights_out;
+  run::WeightRequest weights;
   int decimals = 4;
 };
 
@@ -29,7 +33,11 @@ Json as_json(const bind::Plan& plan, const model::Model& model, const run::Forwa
   object["parameters"] = model::count_parameters(model);
   object["seconds"] = result.seconds;
   object["kernels"] = Json::object();
-  for (const auto& [path, choice] : result.kernels) object["kernels"][path] = choice.effective;
+  object["kernel_choices"] = Json::object();
+  for (const auto& [path, choice] : result.kernels) {
+    object["kernels"][path] = choice.effective;
+    object["kernel_choices"][path] = kernel_json(choice);
+  }
   object["outputs"]["y"] = tensor_json(result.y, full);
   return object;
 }
@@ -46,9 +54,17 @@ int forward(const Global& global, const Options& options) {
   request.input = options.input.choice();
   const auto session = run::open(request);
   run::set_up_process(session.plan.run.threads);
-  const auto inputs = run::make_inputs(session.plan);
+  auto inputs = run::make_inputs(session.plan);
   const auto model = model::build(session.plan);
+  Recorder recorder;
+  if (!options.weights_out.empty()) {
+    run::want_weights(recorder, *model, options.weights);
+    inputs.recorder = &recorder;
+  }
   const auto result = run::forward(*model, inputs);
+  if (!options.weights_out.empty()) {
+    tensor_io::write_tensors(options.weights_out, run::recorded_weights(recorder, *model, options.weights));
+  }
   if (!options.output.empty()) tensor_io::write_tensors(options.output, {{"y", result.y}});
   if (options.json) {
     print_json(as_json(session.plan, *model, result, options.full));
@@ -58,6 +74,24 @@ int forward(const Global& global, const Options& options) {
   return kOk;
 }
 
+void add_weights_to(CLI::App& command, Options& options) {
+  auto* out =
+      command.add_option("--weights-out", options.weights_out,
+                         "save the attention weights (batch, heads, queries, keys) of each layer as .safetensors");
+  out->type_name("FILE");
+  const auto add_list = [&](const char* name, auto& list, const char* meaning) {
+    command.add_option(name, list, meaning)->delimiter(',')->allow_extra_args(false)->needs(out);
+  };
+  add_list("--layers", options.weights.layers, "whose weights: indices or module paths; absent = all");
+  add_list("--heads", options.weights.rows.heads, "whose weights; absent = all");
+  add_list("--queries", options.weights.rows.queries, "whose weights, as positions of the input; absent = all");
+}
+
+void sort_once(std::vector<std::int64_t>& indices) {
+  std::ranges::sort(indices);
+  indices.erase(std::ranges::unique(indices).begin(), indices.end());
+}
+
 }  // namespace
 
 void add_forward(CLI::App& app, Global& global) {
@@ -65,11 +99,17 @@ void add_forward(CLI::App& app, Global& global) {
   auto& command = add_command(app, global, "forward", "run a config and print the result",
                               "  runner forward configs/lessons/multi_head_attention.yaml\n"
                               "  runner forward configs/models/tiny_gpt.yaml --tokens 1,2,3 --json\n"
-                              "  runner forward a.yaml --set model.n_heads=4 --input x.npy -o y.safetensors",
-                              [&global, options] { return forward(global, *options); });
+                              "  runner forward a.yaml --set model.n_heads=4 --input x.npy -o y.safetensors\n"
+                              "  runner forward a.yaml --weights-out w.safetensors --layers 0 --heads 0,1 --queries 5",
+                              [&global, options] {
+                                sort_once(options->weights.rows.heads);
+                                sort_once(options->weights.rows.queries);
+                                return forward(global, *options);
+                              });
   options->config.add_to(command);
   options->input.add_to(command);
   command.add_option("-o,--output", options->output, "save the result as .npy or .safetensors")->type_name("FILE");
+  add_weights_to(command, *options);
   command.add_option("--decimals", options->decimals, "digits after the point")
       ->check(CLI::Range(0, 17))
       ->capture_default_str();

@@ -41,6 +41,7 @@ void add_commands(CLI::App& app, Global& global) {
   add_lesson(app, global);
   add_show(app, global);
   add_validate(app, global);
+  add_mask(app, global);
   add_list(app, global);
   add_describe(app, global);
   add_check(app, global);

@@ -32,6 +32,10 @@ std::string checks_text(const std::vector<exporter::Check>& checks) {
   return table_text(rows);
 }
 
+Json kernel_json(const KernelChoice& choice) {
+  return {{"requested", choice.requested}, {"effective", choice.effective}, {"reason", choice.reason}};
+}
+
 Json claims_json(const Claims& claims) {
   Json object;
   object["causal"] = claims.causal;
@@ -42,6 +46,9 @@ Json claims_json(const Claims& claims) {
   object["core"] = claims.core;
   object["embed"] = claims.embed;
   object["rotate"] = claims.rotate;
+  object["bias"] = claims.bias;
+  object["cache"] = claims.cache;
+  object["document_ids"] = claims.document_ids;
   object["d_out"] = claims.d_out;
   object["cost"] = claims.cost;
   return object;
@@ -58,6 +65,9 @@ std::string claims_text(const Claims& claims, Kind kind) {
   say(claims.core, "on the attention core");
   say(claims.embed, "adds to embeddings");
   say(claims.rotate, "rotates q and k");
+  say(claims.bias, "changes scores");
+  say(claims.cache, "continues from a cache");
+  say(claims.document_ids, "honours document ids");
   say(!claims.differentiable, "not differentiable");
   say(!claims.dynamic_export, "exports one shape only");
   if (words.empty() && kind != Kind::attention) words.emplace_back("each token on its own");

@@ -5,6 +5,7 @@
 
 #include "command.h"
 #include "exporter/exporter.h"
+#include "headwright/attend.h"
 #include "headwright/variant.h"
 #include "registry/registry.h"
 
@@ -13,6 +14,7 @@ namespace headwright::runner {
 Json checks_json(const std::vector<exporter::Check>& checks);
 std::string checks_text(const std::vector<exporter::Check>& checks);
 
+Json kernel_json(const KernelChoice& choice);
 Json claims_json(const Claims& claims);
 std::string claims_text(const Claims& claims, Kind kind);
 

@@ -4,6 +4,7 @@
 #include "exit_code.h"
 #include "model/build.h"
 #include "print.h"
+#include "reports.h"
 #include "spec/emit.h"
 #include "spec/scalars.h"
 #include "support/text.h"
@@ -63,8 +64,7 @@ Json as_json(const bind::Plan& plan, const model::Footprint& footprint) {
   object["bytes"] = footprint.bytes;
   object["kernels"] = Json::object();
   for (const auto& [path, choice] : footprint.kernels) {
-    object["kernels"][path] = {
-        {"requested", choice.requested}, {"effective", choice.effective}, {"reason", choice.reason}};
+    object["kernels"][path] = kernel_json(choice);
   }
   return object;
 }

@@ -28,6 +28,7 @@ bool claims_documents(const Subject& subject) {
   return is_attention(subject) && subject.claims.document_ids && !subject.claims.context;
 }
 bool on_the_core(const Subject& subject) { return is_attention(subject) && subject.claims.core; }
+bool claims_cache(const Subject& subject) { return is_attention(subject) && subject.claims.cache; }
 bool claims_gradient(const Subject& subject) { return subject.claims.differentiable; }
 bool can_stand_alone(const Subject& subject) {  // a rotation or a bias lives in an attention
   return !subject.claims.rotate && !subject.claims.bias;
@@ -56,6 +57,7 @@ constexpr std::array kRows{
     Row{"window", "with window_size W the last token sees W keys, itself included", has_causal_window, window},
     Row{"heads", "query head h reads kv head h // (n_heads / n_kv_heads)", has_heads, heads},
     Row{"kernels", "every kernel that can express it gives the same", on_the_core, kernels},
+    Row{"cache", "a sequence fed piece by piece equals the same sequence at once", claims_cache, cached},
     Row{"tokens", "each token on its own", per_token, tokens_independent},
     Row{"positions", "the output follows the positions that are given", is_position, positions_followed},
     Row{"gradients", "equal to central differences in float64", claims_gradient, gradients},

@@ -29,6 +29,8 @@ std::string positions_followed(const Subject& subject);
 // heads.cpp
 bool groups_heads(const Subject& subject);  // it takes fewer kv heads than heads, and both forms correspond
 std::string heads(const Subject& subject);
+// cached.cpp
+std::string cached(const Subject& subject);
 
 // gradients.cpp
 std::string gradients(const Subject& subject);

@@ -15,7 +15,7 @@ constexpr double kHidden = -std::numeric_limits<double>::infinity();
 
 /// Ranges so long that a rectangle of all heads stays within some megabytes.
 BlockSizes sizes_for(const at::Tensor& q) {
-  constexpr std::int64_t kMostScores = std::int64_t{1} << 20;
+  constexpr std::int64_t kMostScores = std::int64_t{1} << 19;
   BlockSizes sizes;
   const auto rows = std::max<std::int64_t>(1, q.size(0) * q.size(1)) * sizes.queries;
   sizes.span = std::clamp<std::int64_t>(kMostScores / rows / sizes.keys * sizes.keys, sizes.keys, 1024);
@@ -101,6 +101,11 @@ struct Blockwise::Running {
   }
 };
 
+/// What a sink leaves to the keys. lse: (batch, n_heads, rows, 1)
+at::Tensor Blockwise::share_of_keys(const at::Tensor& lse) const {
+  return (lse.squeeze(-1) - sink_logit(scoring_, lse.squeeze(-1))).sigmoid_().unsqueeze(-1);
+}
+
 void Blockwise::softmax_rows(const QueryBlock& block, Result& result) const {
   const auto q = queries_of(q_, block).mul(scale_);
   Running running;
@@ -110,19 +115,20 @@ void Blockwise::softmax_rows(const QueryBlock& block, Result& result) const {
     hide(scores, block, range, kHidden);
     running.add(scores, keys_of(v_, range));
   }
-  const auto y = running.y / running.sum.masked_fill(running.sum == 0, 1);
-  result.y.slice(2, block.begin, block.end).copy_(by_head(y, block));
-  result.lse.slice(2, block.begin, block.end).copy_(by_head(running.sum.log() + running.base, block).squeeze(-1));
+  auto y = by_head(running.y / running.sum.masked_fill(running.sum == 0, 1), block);
+  const auto lse = by_head(running.sum.log() + running.base, block);  // (batch, n_heads, rows, 1)
+  if (has_sink(scoring_)) y = y * share_of_keys(lse);
+  result.y.slice(2, block.begin, block.end).copy_(y);
+  result.lse.slice(2, block.begin, block.end).copy_(lse.squeeze(-1));
 }
 
 void Blockwise::sigmoid_rows(const QueryBlock& block, Result& result) const {
   const auto q = queries_of(q_, block).mul(scale_);
-  const auto bias = sigmoid_bias(scoring_, k_);
   at::Tensor y;
   for (const auto& range : block.keys) {
     auto weights = q.bmm(keys_of(k_, range).transpose(1, 2));
     if (!scoring_.modifiers.empty()) weights = modified(weights, block, range);
-    weights.add_(bias).sigmoid_();
+    weights = sigmoid_weights(weights, scoring_, k_);
     hide(weights, block, range, 0);
     const auto part = weights.bmm(keys_of(v_, range));
     y = y.defined() ? y.add_(part) : part;

@@ -2,6 +2,7 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
+#include <utility>
 #include <vector>
 
 #include "core/blocks.h"
@@ -27,6 +28,7 @@ class Blockwise {
   struct Gradients {
     at::Tensor q, k, v;
     std::vector<at::Tensor> learned;  // as learned(); undefined = zero
+    at::Tensor sink;                  // (n_heads); undefined where no sink is learned
   };
   /// dy, dlse: of y and lse; undefined = zero.
   Gradients backward(const Result& result, const at::Tensor& dy, const at::Tensor& dlse) const;
@@ -44,11 +46,15 @@ class Blockwise {
   at::Tensor modified(const at::Tensor& scores, const QueryBlock& block, const KeyRange& range) const;
   void hide(const at::Tensor& scores, const QueryBlock& block, const KeyRange& range, double value) const;
 
+  at::Tensor share_of_keys(const at::Tensor& lse) const;
+
   void softmax_rows(const QueryBlock& block, Result& result) const;
   void sigmoid_rows(const QueryBlock& block, Result& result) const;
 
   Rectangle rectangle(const at::Tensor& q, const QueryBlock& block, const KeyRange& range) const;
   at::Tensor score_gradient(const Rectangle& scores, const at::Tensor& of_modified, Gradients& gradients) const;
+  std::pair<at::Tensor, at::Tensor> row_sums(const QueryBlock& block, const Result& result, const at::Tensor& dy,
+                                             const at::Tensor& dlse, Gradients& gradients) const;
   void rows_backward(const QueryBlock& block, const at::Tensor& dy, const at::Tensor& lse, const at::Tensor& delta,
                      Gradients& gradients) const;
 

@@ -48,8 +48,7 @@ void Blockwise::rows_backward(const QueryBlock& block, const at::Tensor& dy, con
   at::Tensor dq;
   for (const auto& range : block.keys) {
     const auto rectangle = this->rectangle(q, block, range);
-    const auto weights =
-        sigmoid() ? rectangle.scores.add(sigmoid_bias(scoring_, k_)).sigmoid_() : rectangle.scores.sub(lse).exp_();
+    const auto weights = sigmoid() ? sigmoid_weights(rectangle.scores, scoring_, k_) : rectangle.scores.sub(lse).exp_();
     hide(weights, block, range, 0);
     add_keys(gradients.v, range, weights.transpose(1, 2).bmm(dy));
     auto change = dy.bmm(keys_of(v_, range).transpose(1, 2));  // of the weights, then of the modified scores
@@ -66,6 +65,26 @@ void Blockwise::rows_backward(const QueryBlock& block, const at::Tensor& dy, con
   if (dq.defined()) gradients.q.slice(2, block.begin, block.end).copy_(by_head(dq.mul_(scale_), block));
 }
 
+/// The log of each row's whole sum, 0 where it sees nothing, and what the softmax takes off each weight's gradient.
+std::pair<at::Tensor, at::Tensor> Blockwise::row_sums(const QueryBlock& block, const Result& result,
+                                                      const at::Tensor& dy, const at::Tensor& dlse,
+                                                      Gradients& gradients) const {
+  auto lse = result.lse.slice(2, block.begin, block.end).unsqueeze(-1);  // (batch, n_heads, rows, 1)
+  const auto y = wide(result.y.slice(2, block.begin, block.end));
+  auto delta = (by_head(dy, block) * y).sum(-1, /*keepdim=*/true);
+  const auto extra = dlse.defined() ? dlse.slice(2, block.begin, block.end).unsqueeze(-1) : at::Tensor();
+  auto of_lse = extra;  // lse has no sink, the weights have: a weight's part in lse is larger by 1 / share
+  if (has_sink(scoring_)) {
+    const auto share = share_of_keys(lse);
+    if (gradients.sink.defined()) gradients.sink.sub_(((1 - share) * delta).sum(c10::IntArrayRef{0, 2, 3}));
+    if (extra.defined()) of_lse = at::where(share > 0, extra / share, 0);
+    lse = lse - share.log();
+  }
+  if (of_lse.defined()) delta = delta - of_lse;
+  const auto shape = std::vector<std::int64_t>{dy.size(0), dy.size(1), 1};
+  return {lse.masked_fill(lse.isinf().logical_or(lse.isnan()), 0).reshape(shape), delta.reshape(shape)};
+}
+
 Blockwise::Gradients Blockwise::backward(const Result& result, const at::Tensor& dy, const at::Tensor& dlse) const {
   const auto zeros = [](const at::Tensor& x) {  // in the precision of the sums
     return at::zeros(x.sizes(),
@@ -73,20 +92,17 @@ Blockwise::Gradients Blockwise::backward(const Result& result, const at::Tensor&
   };
   Gradients gradients{.q = at::zeros_like(q_), .k = zeros(k_), .v = zeros(v_)};
   gradients.learned.resize(learned_.size());
+  if (scoring_.sink.defined()) gradients.sink = zeros(scoring_.sink);
   for (const auto& block : blocks_) {
     if (block.keys.empty()) continue;
     const auto rows_dy = dy.defined() ? queries_of(dy, block) : at::zeros_like(queries_of(result.y, block));
     at::Tensor lse, delta;
-    if (!sigmoid()) {
-      lse = queries_of(result.lse.unsqueeze(-1), block);
-      delta = (rows_dy * queries_of(result.y, block)).sum(-1, /*keepdim=*/true);
-      if (dlse.defined()) delta = delta - queries_of(dlse.unsqueeze(-1), block);
-      lse = lse.masked_fill(lse.isinf(), 0);
-    }
+    if (!sigmoid()) std::tie(lse, delta) = row_sums(block, result, rows_dy, dlse, gradients);
     rows_backward(block, rows_dy, lse, delta, gradients);
   }
   gradients.k = gradients.k.to(k_.scalar_type());
   gradients.v = gradients.v.to(v_.scalar_type());
+  if (gradients.sink.defined()) gradients.sink = gradients.sink.to(scoring_.sink.scalar_type());
   return gradients;
 }
 

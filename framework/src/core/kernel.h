@@ -67,10 +67,11 @@ at::Tensor wide(const at::Tensor& x);
 /// The scores after scale and modifiers, before the mask: (batch, n_heads, q_len, k_len).
 at::Tensor modified_scores(const at::Tensor& q, const at::Tensor& k, const Scoring& scoring, const ScorePlace& place);
 
-/// The logit that joins each row's softmax, broadcastable to lse (batch, n_heads, q_len); undefined = none.
-at::Tensor sink_logit(const Scoring& scoring, const at::Tensor& like);
+/// The logit that joins each row's softmax, broadcastable to lse (batch, n_heads, q_len), where there is one.
+bool has_sink(const Scoring& scoring);
+at::Tensor sink_logit(const Scoring& scoring, const at::Tensor& lse);
 
-/// b of the sigmoid normaliser, broadcastable to scores.
-at::Tensor sigmoid_bias(const Scoring& scoring, const at::Tensor& k);
+/// The weights of the sigmoid normaliser before the mask. scores: (batch, n_heads, q_len, k_len), or part of them.
+at::Tensor sigmoid_weights(const at::Tensor& scores, const Scoring& scoring, const at::Tensor& k);
 
 }  // namespace headwright::core

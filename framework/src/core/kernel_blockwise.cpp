@@ -20,7 +20,7 @@ struct Kept final : torch::CustomClassHolder {
 
 class Function : public torch::autograd::Function<Function> {
  public:
-  /// learned: those of the modifiers in `kept`, here only so that the graph knows them.
+  /// learned: those of the modifiers in `kept` and its sink, here only so that the graph knows them.
   static variable_list forward(AutogradContext* context, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                                at::TensorList /*learned*/, const c10::intrusive_ptr<Kept>& kept) {
     const auto result = Blockwise(q, k, v, kept->scoring).forward();
@@ -40,6 +40,7 @@ class Function : public torch::autograd::Function<Function> {
     const auto found = work.backward({.y = saved[3], .lse = saved[4]}, gradients[0], gradients[1]);
     variable_list all{found.q, found.k, found.v};
     all.insert(all.end(), found.learned.begin(), found.learned.end());
+    if (found.sink.defined()) all.push_back(found.sink);
     all.emplace_back();  // of `kept`
     return all;
   }
@@ -58,14 +59,12 @@ class BlockwiseKernel final : public Kernel {
 
   Attended run(const Request& request) const override {
     const auto& [q, k, v, scoring] = request;
-    const auto learned = Blockwise(q, k, v, scoring).learned();
+    auto learned = Blockwise(q, k, v, scoring).learned();
+    if (scoring.sink.defined()) learned.push_back(scoring.sink);
     const auto results = Function::apply(q, k, v, at::TensorList(learned), c10::make_intrusive<Kept>(scoring));
     Attended attended{results[0], results[1]};
     if (scoring.normaliser == Normaliser::sigmoid) return {attended.y, {}};
     // A sink is one more term of the sum: y shrinks by the share that the keys have.
-    if (const auto sink = sink_logit(scoring, attended.lse); sink.defined()) {
-      attended.y = attended.y * (attended.lse - sink).sigmoid().unsqueeze(-1).to(attended.y.scalar_type());
-    }
     if (!scoring.needs_lse) attended.lse.reset();
     return attended;
   }

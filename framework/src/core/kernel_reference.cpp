@@ -36,13 +36,14 @@ class Reference final : public Kernel {
     Attended attended;
     at::Tensor weights;  // (batch, n_heads, q_len, k_len)
     if (scoring.normaliser == Normaliser::sigmoid) {
-      weights = (scores + sigmoid_bias(scoring, k)).sigmoid();
+      weights = sigmoid_weights(scores, scoring, k);
       if (visible.defined()) weights = weights.masked_fill(visible.logical_not(), 0);
     } else {
       weights = masked_softmax(scores, visible);
-      const auto sink = sink_logit(scoring, scores);
-      if (scoring.needs_lse || sink.defined()) attended.lse = hide(scores, visible).logsumexp(-1);
-      if (sink.defined()) weights = weights * (attended.lse - sink).sigmoid().unsqueeze(-1);
+      if (scoring.needs_lse || has_sink(scoring)) attended.lse = hide(scores, visible).logsumexp(-1);
+      if (has_sink(scoring)) {
+        weights = weights * (attended.lse - sink_logit(scoring, attended.lse)).sigmoid().unsqueeze(-1);
+      }
     }
     if (scoring.dropout > 0) weights = at::dropout(weights, scoring.dropout, true);
     attended.y = grouped_matmul(weights, wide(v)).to(v.scalar_type());

@@ -61,7 +61,7 @@ class Random final : public MaskNode {
     if (!any) return Tile::empty;
     return every ? Tile::full : Tile::partial;
   }
-  bool is_sparse() const override { return true; }
+  bool is_sparse() const override { return block_size_ >= 64; }  // smaller ones touch every tile
   bool reads_length() const override { return true; }
 
  private:

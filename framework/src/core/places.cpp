@@ -78,15 +78,19 @@ double scale_of(const at::Tensor& q, const Scoring& scoring) {
   return scoring.scale.value_or(1 / std::sqrt(static_cast<double>(q.size(3))));
 }
 
-at::Tensor sink_logit(const Scoring& scoring, const at::Tensor& like) {
-  if (scoring.normaliser == Normaliser::softmax_one) return at::zeros({}, like.options());
-  return scoring.sink.defined() ? scoring.sink.to(like.dtype()).unsqueeze(-1) : at::Tensor();  // (n_heads, 1)
+bool has_sink(const Scoring& scoring) {
+  return scoring.normaliser == Normaliser::softmax_one || scoring.sink.defined();
 }
 
-at::Tensor sigmoid_bias(const Scoring& scoring, const at::Tensor& k) {
-  const auto options = wide(k).options().requires_grad(false);
-  if (scoring.sigmoid_bias) return at::full({}, *scoring.sigmoid_bias, options);
-  return -number_of(positions_along(k, 2)).to(options.dtype()).clamp_min(1).log();  // (1)
+at::Tensor sink_logit(const Scoring& scoring, const at::Tensor& lse) {
+  if (scoring.normaliser == Normaliser::softmax_one) return at::zeros_like(lse);
+  return scoring.sink.to(lse.dtype()).unsqueeze(-1);  // (n_heads, 1)
+}
+
+at::Tensor sigmoid_weights(const at::Tensor& scores, const Scoring& scoring, const at::Tensor& k) {
+  if (scoring.sigmoid_bias) return (scores + *scoring.sigmoid_bias).sigmoid();
+  const auto count = number_of(positions_along(k, 2)).to(scores.dtype());  // (1)
+  return (scores - count.clamp_min(1).log()).sigmoid();
 }
 
 at::Tensor wide(const at::Tensor& x) { return at::isReducedFloatingType(x.scalar_type()) ? x.to(at::kFloat) : x; }

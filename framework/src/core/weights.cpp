@@ -24,14 +24,14 @@ at::Tensor weights_of(const at::Tensor& scores, const at::Tensor& visible, const
                       const at::Tensor& lse) {
   const auto hidden = visible.defined() ? visible.logical_not() : at::Tensor();
   if (scoring.normaliser == Normaliser::sigmoid) {
-    const auto weights = (scores + core::sigmoid_bias(scoring, k)).sigmoid();
+    const auto weights = core::sigmoid_weights(scores, scoring, k);
     return hidden.defined() ? weights.masked_fill(hidden, 0) : weights;
   }
   auto sum = lse;  // (batch, n_heads, rows)
   if (!sum.defined()) {
     sum = (hidden.defined() ? scores.masked_fill(hidden, -INFINITY) : scores).logsumexp(-1);
   }
-  if (const auto sink = core::sink_logit(scoring, scores); sink.defined()) sum = at::logaddexp(sum, sink);
+  if (core::has_sink(scoring)) sum = at::logaddexp(sum, core::sink_logit(scoring, sum));
   const auto weights = (scores - sum.unsqueeze(-1)).exp();
   return hidden.defined() ? weights.masked_fill(hidden, 0) : weights;
 }

@@ -35,7 +35,7 @@ TEST(Attend, AutoTakesTheKernelThatSkipsWhatASparseMaskHides) {
   EXPECT_EQ(window.reason, "skips what window(64) hides");
   for (const auto& mask :
        {Mask::block_local(4), Mask::dilated(4, 2), Mask::any({Mask::band(4, 4), Mask::global(2)}),
-        Mask::all({Mask::causal(), Mask::random(2, 8, 1)}), Mask::negation(Mask::negation(Mask::window(3)))}) {
+        Mask::all({Mask::causal(), Mask::random(2, 64, 1)}), Mask::negation(Mask::negation(Mask::window(3)))}) {
     EXPECT_EQ(choose_kernel({.mask = mask}).effective, "blockwise") << mask.to_string();
   }
   for (const auto& mask : {Mask::causal(), Mask::strided(4), Mask::any({Mask::causal(), Mask::prefix(4)}),

@@ -1,0 +1,140 @@
+#include "core/mask_drawing.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+
+#include "commands.h"
+#include "core/kernel.h"
+#include "exit_code.h"
+#include "print.h"
+#include "run/forward.h"
+#include "support/files.h"
+#include "support/text.h"
+
+namespace headwright::runner {
+namespace {
+
+struct Options {
+  ConfigOptions config;
+  std::int64_t seq_len = 0, tile_size = 128, cells = 48;
+  std::string layer;
+  std::filesystem::path svg;
+  bool json = false;
+};
+
+/// Each layer's mask, once: layers of one block share it.
+struct Layer {
+  std::string path;
+  Scoring scoring;
+};
+
+/// The mask that a component was given, whichever variant it is; nothing if it takes none.
+std::optional<Mask> mask_in(const Component& component) {
+  if (!component) return {};
+  for (const auto& [name, value] : component.values) {
+    if (const auto* mask = std::get_if<Mask>(&value.data)) return *mask;
+  }
+  return {};
+}
+
+std::vector<Layer> layers_of(const bind::ModelPlan& model, const std::string& only) {
+  std::vector<Layer> layers;
+  std::vector<std::string> seen, paths;
+  for (std::size_t i = 0; i < model.blocks.size(); ++i) {
+    const auto path = "blocks." + std::to_string(i) + ".attention";
+    const auto mask = mask_in(model.blocks[i].attention);
+    if (!mask) continue;
+    paths.push_back(path);
+    if (only.empty() ? std::ranges::find(seen, mask->to_string()) != seen.end() : path != only) continue;
+    seen.push_back(mask->to_string());
+    layers.push_back({path, {.mask = *mask}});
+  }
+  if (!layers.empty()) return layers;
+  if (paths.empty()) throw InputError("no layer of this model has a mask");
+  throw InputError("--layer: got '" + support::printable(only) + "', expected one of " + support::join(paths, ", "));
+}
+
+/// What the config's input says of the keys, where the lengths are the input's own.
+std::int64_t take_input(const bind::Plan& plan, std::vector<Layer>& layers, std::int64_t seq_len) {
+  if (plan.input.x.from == bind::TensorSource::From::nothing) return seq_len > 0 ? seq_len : 24;
+  const auto inputs = run::make_inputs(plan);
+  const auto own = inputs.x.size(1);
+  if ((seq_len > 0 && seq_len != own) || inputs.x.size(0) == 0) return seq_len > 0 ? seq_len : own;
+  for (auto& layer : layers) {
+    if (inputs.key_mask.defined()) layer.scoring.key_mask = inputs.key_mask.slice(0, 0, 1).cpu();
+    if (inputs.document_ids.defined()) layer.scoring.document_ids = inputs.document_ids.slice(0, 0, 1).cpu();
+  }
+  return own;
+}
+
+Json as_json(const Layer& layer, const core::MaskView& view) {
+  Json object;
+  object["module"] = layer.path;
+  object["mask"] = view.text;
+  object["seq_len"] = view.k_len;
+  object["density"] = view.density;
+  object["tiles"] = {{"size", view.tile_size}, {"empty", view.empty}, {"partial", view.partial}, {"full", view.full}};
+  object["cell"] = view.cell;
+  object["rows"] = core::draw_text(view);
+  return object;
+}
+
+void print(const Layer& layer, const core::MaskView& view) {
+  std::cout << layer.path << ": " << view.text << "\n"
+            << support::number_text(std::round(view.density * 1e5) / 1e3) << "% of " << view.q_len << " x "
+            << view.k_len << " pairs visible; tiles of " << view.tile_size << ": " << view.empty << " empty, "
+            << view.partial << " partial, " << view.full << " full\n";
+  if (view.cell > 1) std::cout << "one character is " << view.cell << " x " << view.cell << " pairs\n";
+  std::cout << "rows: queries, columns: keys, # visible, . hidden, + partly\n\n";
+  for (const auto& line : core::draw_text(view)) std::cout << "  " << line << "\n";
+  std::cout << "\n";
+}
+
+int mask(const Global& global, const Options& options) {
+  const auto session = run::open(options.config.request(global));
+  auto layers = layers_of(session.plan.model, options.layer);
+  const auto seq_len = take_input(session.plan, layers, options.seq_len);
+  if (!options.svg.empty() && layers.size() > 1) {
+    std::vector<std::string> paths;
+    for (const auto& layer : layers) paths.push_back(layer.path);
+    throw InputError("--svg draws one mask, but the layers have " + std::to_string(layers.size()) +
+                     "; choose with --layer one of " + support::join(paths, ", "));
+  }
+  Json masks = Json::array();
+  for (const auto& layer : layers) {
+    const auto view = core::view_mask(layer.scoring, seq_len, seq_len, options.tile_size, options.cells);
+    if (options.json) masks.push_back(as_json(layer, view));
+    else print(layer, view);
+    if (options.svg.empty()) continue;
+    const auto fine = core::view_mask(layer.scoring, seq_len, seq_len, options.tile_size, 256);
+    support::write_file(options.svg, core::draw_svg(fine, session.plan.name + ": " + layer.path));
+  }
+  if (options.json) print_json({{"name", session.plan.name}, {"masks", masks}});
+  return kOk;
+}
+
+}  // namespace
+
+void add_mask(CLI::App& app, Global& global) {
+  const auto options = std::make_shared<Options>();
+  auto& command = add_command(app, global, "mask", "draw which keys each layer's queries see",
+                              "  runner mask configs/attention/longformer.yaml\n"
+                              "  runner mask configs/attention/bigbird.yaml --seq-len 1024 --svg bigbird.svg",
+                              [&global, options] { return mask(global, *options); });
+  options->config.add_to(command);
+  command.add_option("--seq-len", options->seq_len, "tokens; absent = the input's, or 24")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{65536}));
+  command.add_option("--tile-size", options->tile_size, "tokens along the side of a tile")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{65536}))
+      ->capture_default_str();
+  command.add_option("--cells", options->cells, "most rows and columns of the drawing in text")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1024}))
+      ->capture_default_str();
+  command.add_option("--layer", options->layer,
+                     "the layer to draw, such as blocks.0.attention; absent = each mask once");
+  command.add_option("--svg", options->svg, "write a picture of one mask")->type_name("FILE");
+  command.add_flag("--json", options->json, "print one JSON object");
+}
+
+}  // namespace headwright::runner
