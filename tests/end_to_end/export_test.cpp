@@ -4,12 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "exporter/samples.h"
+#include "helpers/command.h"
 #include "helpers/configs.h"
 #include "helpers/temporary_folder.h"
 #include "model/build.h"
@@ -22,11 +22,11 @@ namespace {
 using nlohmann::json;
 using PythonLoadsExports = test::TemporaryFolder;
 
-/// Runs a command line; its output goes to `log`.
-void shell(const std::string& command, const std::filesystem::path& log) {
-  const auto status = std::system((command + " > '" + log.string() + "' 2>&1").c_str());
-  std::ifstream text(log);
-  ASSERT_EQ(status, 0) << command << "\n" << std::string(std::istreambuf_iterator<char>(text), {});
+/// What the command prints on stdout; it has to succeed. scratch: a folder for what it prints.
+std::string printed(const std::string& command, const std::filesystem::path& scratch) {
+  const auto outcome = test::run_command(command, scratch, scratch);
+  EXPECT_EQ(outcome.exit_code, 0) << command << "\n" << outcome.standard_output << outcome.standard_error;
+  return outcome.standard_output;
 }
 
 class Case {
@@ -40,10 +40,9 @@ class Case {
 
   /// Exports, runs the model and each kind of attention layer, and says for Python what belongs together.
   json prepare() {
-    shell(HEADWRIGHT_BUILD_DIR "/runner export '" + config_.string() + "' --json -o '" + file(".pt") + "'",
-          file(".json"));
-    json report;
-    std::ifstream(file(".json")) >> report;
+    const auto report = json::parse(printed(test::quoted(HEADWRIGHT_BUILD_DIR "/runner") + " export --json -o " +
+                                                test::quoted(file(".pt")) + " " + test::quoted(config_.string()),
+                                            stem_.parent_path()));
     expect_known_as_fixed(report.at("dynamic"));
     add("", exporter::signature_of(plan_.model), run::make_inputs(plan_));
     if (report.at("dynamic") == true) add_other_sizes();
@@ -115,13 +114,12 @@ TEST_F(PythonLoadsExports, OfEveryShippedConfigAndComputesTheSame) {
   json cases = json::array();
   for (const auto& config : test::shipped_configs()) {
     cases.push_back(Case(config, in("")).prepare());
-    if (HasFatalFailure()) return;
   }
   ASSERT_GT(cases.size(), 5U);
   std::ofstream(in("cases.json")) << cases.dump(2);
-  shell(HEADWRIGHT_SOURCE_DIR "/.venv/bin/python " HEADWRIGHT_SOURCE_DIR "/tests/end_to_end/check_export.py '" +
-            in("cases.json").string() + "'",
-        in("python.log"));
+  printed(test::quoted(HEADWRIGHT_SOURCE_DIR "/.venv/bin/python") + " " +
+              test::quoted(HEADWRIGHT_SOURCE_DIR "/tests/end_to_end/check_export.py") + " cases.json",
+          in(""));
 }
 
 TEST(ShippedConfigs, UseEveryAttentionVariant) {
