@@ -10,6 +10,7 @@
 #include <concepts>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -52,9 +53,9 @@ constexpr Kind kind_of() {
 
 /// The rows, claims and factory of a variant, types erased.
 template <Variant M>
-VariantSpec spec_of(std::string name) {
+VariantSpec spec_of(std::string_view name) {
   using Params = typename M::Params;
-  VariantSpec spec{.name = std::move(name), .kind = kind_of<M>(), .summary = M::kSummary, .source = M::kSource};
+  VariantSpec spec{.name = std::string(name), .kind = kind_of<M>(), .summary = M::kSummary, .source = M::kSource};
   spec.params = specs_of<Params>();
   spec.claims = []([[maybe_unused]] const Dims& dims, [[maybe_unused]] const ParamMap& values) {
     if constexpr (StatesClaims<M>) return M::claims(dims, params_from<Params>(values));
