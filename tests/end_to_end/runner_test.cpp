@@ -44,7 +44,8 @@ TEST_F(Runner, ForwardPrintsItsKeys) {
                              {"name", "device", "dtype", "parameters", "seconds", "kernels", "outputs"});
   EXPECT_EQ(result["outputs"]["y"]["shape"], json({2, 6, 100}));
   EXPECT_EQ(result["outputs"]["y"]["values"].size(), 1200U);
-  EXPECT_EQ(result["kernels"]["blocks.0.attention"], "sdpa");
+  EXPECT_EQ(result["kernels"]["blocks.0.attention"], "blockwise");  // a window
+  EXPECT_EQ(result["kernels"]["blocks.1.attention"], "sdpa");
 }
 
 TEST_F(Runner, ForwardCutsLongOutputsUnlessAskedForAll) {
