@@ -9,6 +9,9 @@ import sys
 
 import safetensors.torch
 import torch
+from ruamel.yaml import YAML
+
+yaml = YAML(typ="safe")
 
 # Two processes may add in another order: some units in the last place, relative to the largest value.
 TOLERANCE = {torch.float64: 1e-12, torch.float32: 2e-5, torch.bfloat16: 4e-2, torch.float16: 5e-3}
@@ -41,10 +44,13 @@ def check_names(module, report):
     distinct = {parameter.data_ptr(): parameter.numel() for parameter in module.parameters()}
     assert sum(distinct.values()) == report["parameters"], (sum(distinct.values()), report["parameters"])
     names = set(module.state_dict())
-    assert all(name.split(".")[0] in {"embedding", "blocks", "final_norm", "head"} for name in names), names
-    if {"head.weight", "embedding.token.weight"} <= names and "tied: true" in report["config"]:
-        state = module.state_dict()
-        assert state["head.weight"].data_ptr() == state["embedding.token.weight"].data_ptr(), "tied weights came apart"
+    assert all(name.split(".")[0] in {"embedding", "encoder", "blocks", "final_norm", "head"} for name in names), names
+    model, state = yaml.load(report["config"])["model"], module.state_dict()
+    shared = {"head.weight": model.get("head"),
+              "encoder.embedding.token.weight": (model.get("encoder") or {}).get("embedding")}
+    for name, section in shared.items():
+        if section and section["tied"]:
+            assert state[name].data_ptr() == state["embedding.token.weight"].data_ptr(), f"{name}: tied weights came apart"
 
 
 def check(case):

@@ -52,31 +52,57 @@ class Case {
  private:
   std::string file(const std::string& ending) const { return stem_.string() + ending; }
 
+  /// An attention of the model, where it stands.
+  struct Layer {
+    std::string path, block, variant;
+    Claims claims;
+    std::int64_t width = 0;
+  };
+
+  std::vector<Layer> layers() const {
+    std::vector<Layer> found;
+    const auto add = [&](const bind::StackPlan& stack, const std::string& prefix) {
+      for (std::size_t i = 0; i < stack.blocks.size(); ++i) {
+        const auto& block = stack.blocks[i];
+        const auto path = prefix + "blocks." + std::to_string(i) + ".";
+        if (const auto& own = block.attention) {
+          found.push_back(
+              {path + "attention", prefix + block.name, own.variant->name, block.claims, block.dims.d_model});
+        }
+        if (const auto& cross = block.cross_attention) {
+          found.push_back({path + "cross_attention", prefix + block.name + " cross", cross.variant->name,
+                           block.cross_claims, block.cross_dims.d_model});
+        }
+      }
+    };
+    if (plan_.model.encoder) add(*plan_.model.encoder, "encoder.");
+    add(plan_.model, "");
+    return found;
+  }
+
   /// Only these variants are exported for one size, and only where they say so.
   void expect_known_as_fixed(bool dynamic) const {
     bool fixed = false;
-    for (const auto& block : plan_.model.blocks) {
-      if (!block.attention || block.claims.dynamic_export) continue;
-      EXPECT_THAT(block.attention.variant->name, testing::AnyOf("simple_self_attention", "lsh")) << config_;
+    for (const auto& layer : layers()) {
+      if (layer.claims.dynamic_export) continue;
+      EXPECT_THAT(layer.variant, testing::AnyOf("simple_self_attention", "lsh")) << config_;
       fixed = true;
     }
     EXPECT_EQ(dynamic, !fixed) << config_;
   }
 
-  /// Another batch size and length than the config's own, with masks and without.
+  /// Another batch size and length than the config's own, with every choice of what may be left out.
   void add_other_sizes() {
     const auto longest = plan_.model.dims.context_length;
     const exporter::Size size{
         .batch = 3, .seq = longest > 0 ? std::min<std::int64_t>(longest, 9) : 9, .context_len = 4};
-    for (const bool masked : {false, true}) {
-      add("", exporter::signature_of(plan_.model), samples_.inputs(size, masked));
-      std::set<std::string> seen;  // layers of one block differ in nothing but their weights
-      for (std::size_t i = 0; i < plan_.model.blocks.size(); ++i) {
-        const auto& block = plan_.model.blocks[i];
-        if (!block.attention || !seen.insert(block.name).second) continue;
-        add("blocks." + std::to_string(i) + ".attention", exporter::signature_of(block.claims),
-            samples_.features(size, block.dims.d_model, masked));
-      }
+    const auto all = samples_.inputs(size);
+    for (const auto& choice : exporter::signature_of(plan_.model).choices()) add("", choice, all);
+    std::set<std::string> seen;  // layers of one block differ in nothing but their weights
+    for (const auto& layer : layers()) {
+      if (!seen.insert(layer.block).second) continue;
+      const auto own = samples_.component(size, layer.width);
+      for (const auto& choice : exporter::signature_of(layer.claims).choices()) add(layer.path, choice, own);
     }
   }
 
@@ -127,6 +153,7 @@ TEST(ShippedConfigs, UseEveryAttentionVariant) {
   for (const auto& config : test::shipped_configs()) {
     for (const auto& block : bind::resolve(spec::load(config), test::shipped_plugins()).model.blocks) {
       if (block.attention) used.insert(block.attention.variant->name);
+      if (block.cross_attention) used.insert(block.cross_attention.variant->name);
     }
   }
   for (const auto* variant : test::shipped_plugins().all()) {

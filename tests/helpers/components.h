@@ -24,11 +24,17 @@ inline std::vector<Use> uses_in(const std::filesystem::path& config) {
         {config.lexically_relative(HEADWRIGHT_SOURCE_DIR).string() + ": " + component.variant->name, component, dims});
     uses.back().dims.layer = 0;  // layers of one block differ in nothing else
   };
-  if (plan.model.embedding) add(plan.model.embedding->position, plan.model.dims);
-  for (const auto& block : plan.model.blocks) {
-    for (const auto& component : {block.attention, block.feed_forward, block.norm}) add(component, block.dims);
-  }
-  add(plan.model.final_norm, plan.model.dims);
+  const auto add_stack = [&](const bind::StackPlan& stack) {
+    if (stack.embedding) add(stack.embedding->position, stack.dims);
+    for (const auto& block : stack.blocks) {
+      for (const auto& component : {block.attention, block.norm}) add(component, block.dims);
+      add(block.cross_attention, block.cross_dims);
+      add(block.feed_forward, block.feed_forward_dims());
+    }
+    add(stack.final_norm, stack.last_dims());
+  };
+  if (plan.model.encoder) add_stack(*plan.model.encoder);
+  add_stack(plan.model);
   return uses;
 }
 

@@ -55,7 +55,7 @@ std::set<std::string> misspellings(const std::string& key, std::mt19937& random)
 /// Calls `visit` for each key of the tree whose name is the language's, not the user's.
 void for_each_key(Node& node, const std::string& path, const std::function<void(spec::Entry&, Node&)>& visit) {
   for (auto& entry : node.entries) {
-    if (path != "model.blocks") visit(entry, node);
+    if (path != "model.blocks" && path != "model.encoder.blocks") visit(entry, node);
     for_each_key(entry.value, path.empty() ? entry.key : path + "." + entry.key, visit);
   }
   for (auto& item : node.items) for_each_key(item, path + ".0", visit);

@@ -51,6 +51,9 @@ constexpr std::pair<std::string_view, std::string_view> kAliases[] = {
     {"ff", "feed_forward"},
     {"attn", "attention"},
     {"self_attn", "attention"},
+    {"cross_attn", "cross_attention"},
+    {"encoder_attn", "cross_attention"},
+    {"crossattention", "cross_attention"},
     {"type", "name"},
     {"variant", "name"},
     {"kind", "name"},
@@ -77,19 +80,27 @@ constexpr std::pair<std::string_view, std::string_view> kAliases[] = {
     {"inputs", "input"},
     {"input_ids", "tokens"},
     {"attention_mask", "key_mask"},
+    {"encoder_hidden_states", "context"},
+    {"document_id", "document_ids"},
+    {"segment_ids", "document_ids"},
+    {"seq_idx", "document_ids"},
 };
 
 bool holds(std::span<const std::string> known, std::string_view key) {
   return std::ranges::find(known, key) != known.end();
 }
 
-/// Where a key of the framework stands, other than here.
+/// Where a key of the framework stands, other than here. An encoder repeats keys of the model: it is named only where
+/// the reader is in one, or where no other place knows the key.
 std::string places_of(const std::string& key, const std::string& here) {
-  std::vector<std::string> places;
+  const std::string encoder = encoder_table().name.data();
+  std::vector<std::string> places, of_encoder;
   for (const Table* table : all_tables()) {
     if (table->name == here || !holds(table->keys(), key)) continue;
-    places.push_back(table->name.empty() ? "the top level" : std::string(table->name));
+    auto& found = table->name.starts_with(encoder) ? of_encoder : places;
+    found.push_back(table->name.empty() ? "the top level" : std::string(table->name));
   }
+  if (places.empty() || (here.starts_with(encoder) && !of_encoder.empty())) places = of_encoder;
   return places.empty() ? "" : "'" + key + "' belongs under " + support::join(places, " or ");
 }
 

@@ -1,6 +1,7 @@
 #include "bind/input_section.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "bind/nested.h"
 #include "bind/rows.h"
@@ -78,8 +79,9 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
 }
 
 /// (batch, seq, width) features, or (batch, seq) tokens.
+/// longest: of the section `of`, which limits the length; 0 = nothing does.
 void check_shape(Reader& reader, const TensorSource& source, const std::string& path, bool tokens, std::int64_t width,
-                 std::int64_t longest) {
+                 std::int64_t longest, const std::string& of) {
   if (source.from == TensorSource::From::nothing || source.from == TensorSource::From::file) return;
   const std::string expected =
       tokens ? "(batch, seq) of token ids" : "(batch, seq, " + std::to_string(width) + ") of features";
@@ -87,9 +89,8 @@ void check_shape(Reader& reader, const TensorSource& source, const std::string& 
   if (!fits) {
     reader.report(source.mark, path, "got shape " + shape_text(source.shape) + ", expected " + expected);
   } else if (longest > 0 && source.shape[1] > longest) {
-    reader.report(
-        source.mark, path,
-        "got " + std::to_string(source.shape[1]) + " tokens, but model.context_length is " + std::to_string(longest));
+    reader.report(source.mark, path,
+                  "got " + std::to_string(source.shape[1]) + " tokens, but " + of + " is " + std::to_string(longest));
   }
 }
 
@@ -148,24 +149,97 @@ TensorSource read_mask_source(Reader& reader, const Node& node, const std::strin
   return mask;
 }
 
+/// What a tensor of the input must be.
+struct Wanted {
+  std::int64_t vocab_size = 0;                         // of token ids; 0 = features
+  std::int64_t width = 0;                              // of features
+  std::int64_t longest = 0;                            // 0 = without a limit
+  std::string limit;                                   // the key that limits the length
+  std::string who = "the model", lacks = "embedding";  // of a section that takes features: why
+};
+
+/// Features where token ids are wanted, or the reverse; else the shape, and each id.
+void check_source(Reader& reader, const Node& node, const TensorSource& source, const std::string& path, bool tokens,
+                  const Wanted& wanted) {
+  if (source.from == TensorSource::From::values && source.integers != tokens) {
+    reader.report(
+        source.mark, below(path, tokens ? "values" : "tokens"),
+        tokens ? "got features, but " + wanted.who + " has an embedding and takes token ids; write tokens: [[...]]"
+               : "got token ids, but " + wanted.who + " has no " + wanted.lacks +
+                     " and takes features; write values: [[[...]]]");
+    return;
+  }
+  check_shape(reader, source, path, tokens, wanted.width, wanted.longest, wanted.limit);
+  if (const Node* ids = node.find("tokens"); ids != nullptr && tokens && wanted.vocab_size > 0) {
+    check_tokens(reader, *ids, wanted.vocab_size, below(path, "tokens"));
+  }
+}
+
 void read_context(Reader& reader, const Node& node, const ModelPlan& model, Node& resolved, InputPlan& input) {
   const Node* context = node.find("context");
   const std::string path = "input.context";
   if (context == nullptr) {
     if (model.takes_context()) {
-      reader.report(node.mark, path, "missing: the model has cross-attention, which reads a context");
+      reader.report(node.mark, path,
+                    model.encoder ? "missing: the model has an encoder, which reads a context"
+                                  : "missing: the model has cross-attention, which reads a context");
     }
     return;
   }
   if (!model.takes_context() && !model.blocks.empty()) {
     reader.report(context->mark, path, "has no effect: no layer of the model reads a context");
   }
-  if (!expect_map(reader, *context, path, "a map with one of values, file, random")) return;
+  if (!expect_map(reader, *context, path, "a map with one of tokens, values, file, random")) return;
   Node section = map_node(context->mark);
-  input.context = read_source(reader, *context, path, context_table(), {"values", "file", "random"}, section);
-  check_shape(reader, input.context, path, false, model.dims.d_context, 0);
-  input.context_mask = read_mask_source(reader, *context, path, input.context, model.takes_key_mask(), section);
+  const bool tokens = model.encoder && model.encoder->embedding;
+  input.context = read_source(reader, *context, path, context_table(), {"tokens", "values", "file", "random"}, section);
+  check_source(reader, *context, input.context, path, tokens,
+               {.vocab_size = model.context_vocab_size(),
+                .width = model.context_width(),
+                .longest = model.longest_context(),
+                .limit = "model.encoder.context_length",
+                .who = model.encoder ? "the encoder" : "the model",
+                .lacks = model.encoder ? "embedding" : "encoder"});
+  input.context_mask = read_mask_source(reader, *context, path, input.context,
+                                        model.takes_context_mask() || !model.takes_context(), section);
   set(resolved, "context", std::move(section));
+}
+
+/// From here on two ids could become one number.
+constexpr double kTooLargeId = 9007199254740992;  // 2^53
+
+void read_document_ids(Reader& reader, const Node& node, const ModelPlan& model, Node& resolved, InputPlan& input) {
+  const Node* given = node.find("document_ids");
+  const std::string path = "input.document_ids";
+  if (given == nullptr || spec::is_null(*given)) return;
+  auto& source = input.document_ids;
+  if (!model.takes_document_ids() && !model.blocks.empty()) {
+    reader.report(given->mark, path, "has no effect: no layer of the model reads document ids");
+  }
+  if (given->type == Node::Type::map) {
+    Node section = map_node(given->mark);
+    source = read_source(reader, *given, path, document_ids_table(), {"file"}, section);
+    set(resolved, "document_ids", std::move(section));
+    return;
+  }
+  auto nested = read_nested(reader, *given, path, Element::integer);
+  if (!nested) return;
+  const bool known = input.x.shape.size() >= 2;
+  const std::vector<std::int64_t> expected(input.x.shape.begin(), input.x.shape.begin() + (known ? 2 : 0));
+  if (nested->shape.size() != 2 || (known && nested->shape != expected)) {
+    reader.report(
+        given->mark, path,
+        "got shape " + shape_text(nested->shape) + ", expected " + (known ? shape_text(expected) : "(batch, seq)"));
+  }
+  if (std::ranges::any_of(nested->values, [](double id) { return std::abs(id) >= kTooLargeId; })) {
+    reader.report(given->mark, path, "got an id of 2^53 or more, expected smaller ones");
+  }
+  source.from = TensorSource::From::values;
+  source.integers = true;
+  source.values = std::move(nested->values);
+  source.shape = std::move(nested->shape);
+  source.mark = given->mark;
+  set(resolved, "document_ids", *given);
 }
 
 void check_device(Reader& reader, const std::string& device, const Node& node) {
@@ -203,18 +277,14 @@ InputPlan read_input(Reader& reader, const Node* node, const ModelPlan& model, N
   if (!expect_map(reader, *node, "input", "a map with one of tokens, values, file, random")) return input;
   const bool tokens = model.embedding.has_value();
   input.x = read_source(reader, *node, "input", input_table(), {"tokens", "values", "file", "random"}, resolved);
-  if (input.x.from == TensorSource::From::values && input.x.integers != tokens) {
-    reader.report(input.x.mark, tokens ? "input.values" : "input.tokens",
-                  tokens ? "got features, but the model has an embedding and takes token ids; write tokens: [[...]]"
-                         : "got token ids, but the model has no embedding and takes features; write values: [[[...]]]");
-  } else {
-    check_shape(reader, input.x, "input", tokens, model.dims.d_model, model.dims.context_length);
-    if (const Node* ids = node->find("tokens"); ids != nullptr && tokens && model.embedding->vocab_size > 0) {
-      check_tokens(reader, *ids, model.embedding->vocab_size, "input.tokens");
-    }
-  }
-  const bool honoured = model.takes_key_mask() && !model.takes_context();
-  input.key_mask = read_mask_source(reader, *node, "input", input.x, honoured || model.blocks.empty(), resolved);
+  check_source(reader, *node, input.x, "input", tokens,
+               {.vocab_size = tokens ? model.embedding->vocab_size : 0,
+                .width = model.dims.d_model,
+                .longest = model.dims.context_length,
+                .limit = "model.context_length"});
+  input.key_mask =
+      read_mask_source(reader, *node, "input", input.x, model.takes_key_mask() || model.blocks.empty(), resolved);
+  read_document_ids(reader, *node, model, resolved, input);
   read_context(reader, *node, model, resolved, input);
   return input;
 }

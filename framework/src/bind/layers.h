@@ -1,4 +1,4 @@
-// model.blocks and model.layers: the named blocks, and the stack made of them.
+// blocks and layers of a model or of its encoder: the named blocks, and the stack made of them.
 #pragma once
 #include <string>
 #include <vector>
@@ -8,15 +8,23 @@
 
 namespace headwright::bind {
 
+/// A map of the config and where it stands.
+struct Section {
+  const spec::Node* node = nullptr;
+  std::string path;  // "model", "model.encoder"
+};
+
+/// The sections in which a size may stand: the nearest first, the model last.
+using Sections = std::vector<Section>;
+
 /// One plan per layer, repeats expanded, widths followed from layer to layer. Variants are asked about their place only
-/// if the sizes of the model were read without a fault.
-std::vector<BlockPlan> read_layers(Reader& reader, const spec::Node& model, const Dims& dims, bool sizes_sound,
+/// if the sizes were read without a fault. sections.front() is what has the blocks: the model, or its encoder.
+std::vector<BlockPlan> read_layers(Reader& reader, const Sections& sections, const Dims& dims, bool sizes_sound,
                                    spec::Node& resolved);
 
 /// Asks the variant's own check, and reports each complaint where the parameter or the size stands.
-/// node: the component as written; model: the section that holds the sizes.
-void check_component(Reader& reader, const Component& component, const Dims& dims, const spec::Node& node,
-                     const std::string& path, const spec::Node& model, const spec::Node* block = nullptr,
-                     const std::string& block_path = "");
+/// as_written: the component itself.
+void check_component(Reader& reader, const Component& component, const Dims& dims, const Section& as_written,
+                     const Sections& sections);
 
 }  // namespace headwright::bind

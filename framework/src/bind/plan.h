@@ -16,6 +16,7 @@ struct EmbeddingPlan {
   std::int64_t vocab_size = 0;
   Component position;  // claims embed
   double dropout = 0;
+  bool tied = false;  // of an encoder: shares the matrix of the model's own embedding
 };
 
 /// One layer of the stack. An absent component has no variant.
@@ -27,6 +28,11 @@ struct BlockPlan {
   Component attention, feed_forward, norm;
   Claims claims;           // of the attention
   std::int64_t d_out = 0;  // width that the block hands on
+  Component cross_attention;
+  Claims cross_claims;
+  Dims cross_dims;  // of the cross-attention: the width is what the attention hands on
+
+  Dims feed_forward_dims() const;  // the width is what the attentions hand on
 };
 
 struct HeadPlan {
@@ -35,16 +41,28 @@ struct HeadPlan {
   std::int64_t d_out = 0;
 };
 
-struct ModelPlan {
+/// Token embedding, layers and the norm after them: what an encoder has, and a model.
+struct StackPlan {
   Dims dims;
   std::optional<EmbeddingPlan> embedding;
   std::vector<BlockPlan> blocks;  // one per layer, repeats expanded
   Component final_norm;
+
+  Dims last_dims() const;  // the width is what the last layer hands on
+};
+
+struct ModelPlan : StackPlan {
+  std::optional<StackPlan> encoder;  // its output is the context of every layer that reads one
   std::optional<HeadPlan> head;
   std::int64_t d_out = 0;  // width of the output
 
-  bool takes_context() const;   // some layer is cross-attention
-  bool takes_key_mask() const;  // every attention honours one
+  bool takes_context() const;       // some layer reads one
+  bool takes_key_mask() const;      // some attention reads the sequence itself, and each of those honours a mask
+  bool takes_context_mask() const;  // so for what reads the context, an encoder's own layers among it
+  bool takes_document_ids() const;  // some layer reads them
+  std::int64_t context_vocab_size() const;  // of token ids that an encoder takes; 0 = the context is features
+  std::int64_t context_width() const;       // of features that come in as the context
+  std::int64_t longest_context() const;     // 0 = without a limit
 };
 
 struct RunPlan {
@@ -66,7 +84,7 @@ struct TensorSource {
 };
 
 struct InputPlan {
-  TensorSource x, context, key_mask, context_mask;
+  TensorSource x, context, key_mask, context_mask, document_ids;
 };
 
 struct Plan {

@@ -18,9 +18,11 @@ using spec::Node;
 /// A kernel that is asked for and that no layer can use would be ignored silently.
 void check_kernel(Reader& reader, const Node& root, const Plan& plan) {
   if (plan.run.kernel == "auto" || plan.model.blocks.empty()) return;
-  for (const auto& block : plan.model.blocks) {
-    if (block.claims.core) return;
-  }
+  const auto uses_core = [](const StackPlan& stack) {
+    return std::ranges::any_of(stack.blocks,
+                               [](const BlockPlan& block) { return block.claims.core || block.cross_claims.core; });
+  };
+  if (uses_core(plan.model) || (plan.model.encoder && uses_core(*plan.model.encoder))) return;
   const Node* run = root.find("run");
   const Node* kernel = run == nullptr ? nullptr : run->find("kernel");
   if (kernel != nullptr) {
@@ -38,11 +40,15 @@ bool is_misspelt(const Problem& missing, const std::vector<Problem>& problems) {
   });
 }
 
-/// As a reader meets them in the file, and one problem for a misspelt key.
+/// As a reader meets them in the file, one problem for a misspelt key, and each but once: a size is asked for by every
+/// component.
 std::vector<Problem> in_order(std::vector<Problem> problems) {
   const auto all = problems;
   std::erase_if(problems, [&](const Problem& problem) { return is_misspelt(problem, all); });
   std::ranges::stable_sort(problems, {}, [](const Problem& p) { return std::tuple(p.file, p.line, p.column); });
+  const auto [repeated, end] = std::ranges::unique(
+      problems, {}, [](const Problem& p) { return std::tuple(p.file, p.line, p.column, p.path, p.message); });
+  problems.erase(repeated, end);
   return problems;
 }
 

@@ -163,18 +163,30 @@ Json layers() {
   return {{"type", "array"}, {"minItems", 1}, {"items", {{"anyOf", {{{"type", "string"}}, std::move(entry)}}}}};
 }
 
+Json blocks() { return {{"type", "object"}, {"minProperties", 1}, {"additionalProperties", reference("block")}}; }
+
+Json encoder() {
+  return object(encoder_table(), {{"embedding", optional_section(object(encoder_embedding_table().rows))},
+                                  {"blocks", blocks()},
+                                  {"layers", layers()}});
+}
+
 Json model() {
-  const Json blocks = {{"type", "object"}, {"minProperties", 1}, {"additionalProperties", reference("block")}};
   return object(model_table(), {{"embedding", optional_section(object(embedding_table().rows))},
-                                {"blocks", blocks},
+                                {"encoder", optional_section(encoder())},
+                                {"blocks", blocks()},
                                 {"layers", layers()},
                                 {"head", optional_section(object(head_table().rows))}});
 }
 
 Json input(const Table& table) {
+  Json file = object(document_ids_table().rows);
+  file["required"] = {"file"};
+  const Json document_ids = {{"anyOf", {nested("integer", 2), std::move(file)}}};
   std::map<std::string, Json> structures{{"values", nested("number", 3)},         {"tokens", nested("integer", 2)},
                                          {"random", object(random_table().rows)}, {"lengths", nested("integer", 1)},
-                                         {"key_mask", nested("boolean", 2)},      {"context", reference("context")}};
+                                         {"key_mask", nested("boolean", 2)},      {"context", reference("context")},
+                                         {"document_ids", document_ids}};
   return object(table, structures);
 }
 

@@ -3,17 +3,6 @@
 namespace headwright::bind {
 namespace {
 
-struct SourceKeys {
-  std::optional<std::string> file, tensor;
-
-  static constexpr auto fields() {
-    return std::tuple{
-        field("file", &SourceKeys::file, "a .npy or .safetensors file, seen from the config's folder"),
-        field("tensor", &SourceKeys::tensor, "name of a tensor in a .safetensors file that holds several"),
-    };
-  }
-};
-
 std::vector<Structure> sources() {
   return {{"values", "features, as nested lists: batch, seq, width"}, {"random", "a seeded random tensor"}};
 }
@@ -23,12 +12,15 @@ std::vector<Structure> input_structures() {
   structures.push_back({"tokens", "token ids, as nested lists: batch, seq"});
   structures.push_back({"lengths", "visible tokens of each row, from its start; the rest is padding"});
   structures.push_back({"key_mask", "true = visible, as nested lists: batch, seq"});
-  structures.push_back({"context", "what cross-attention reads"});
+  structures.push_back(
+      {"document_ids", "tokens of one document share a number, as nested lists: batch, seq; or a file"});
+  structures.push_back({"context", "what cross-attention reads, or what the encoder does"});
   return structures;
 }
 
 std::vector<Structure> context_structures() {
   auto structures = sources();
+  structures.push_back({"tokens", "token ids of an encoder with an embedding, as nested lists: batch, context_len"});
   structures.push_back({"lengths", "visible tokens of each row, from its start; the rest is padding"});
   structures.push_back({"key_mask", "true = visible, as nested lists: batch, context_len"});
   return structures;
@@ -56,6 +48,7 @@ const Table& model_table() {
   static const Table table{"model",
                            specs_of<ModelKeys>(),
                            {{"embedding", "token ids to features; absent = features come in"},
+                            {"encoder", "makes of the context what the layers read; absent = they read it as it comes"},
                             {"blocks", "named blocks", true},
                             {"layers", "the stack, first to last; absent = the only block, once"},
                             {"head", "linear layer from features to the output; absent = features come out"}}};
@@ -64,6 +57,20 @@ const Table& model_table() {
 
 const Table& embedding_table() {
   static const Table table{"model.embedding", specs_of<EmbeddingKeys>(), {}};
+  return table;
+}
+
+const Table& encoder_table() {
+  static const Table table{"model.encoder",
+                           specs_of<EncoderKeys>(),
+                           {{"embedding", "token ids to features; absent = features come in"},
+                            {"blocks", "named blocks", true},
+                            {"layers", "the stack, first to last; absent = the only block, once"}}};
+  return table;
+}
+
+const Table& encoder_embedding_table() {
+  static const Table table{"model.encoder.embedding", specs_of<EncoderEmbeddingKeys>(), {}};
   return table;
 }
 
@@ -97,14 +104,21 @@ const Table& context_table() {
   return table;
 }
 
+const Table& document_ids_table() {
+  static const Table table{"input.document_ids", specs_of<SourceKeys>(), {}};
+  return table;
+}
+
 const Table& random_table() {
   static const Table table{"input.random", specs_of<RandomKeys>(), {}};
   return table;
 }
 
 std::vector<const Table*> all_tables() {
-  return {&top_table(),  &model_table(), &embedding_table(), &block_table(),   &layer_table(),
-          &head_table(), &run_table(),   &input_table(),     &context_table(), &random_table()};
+  return {&top_table(),   &model_table(),   &embedding_table(),         &block_table(),
+          &layer_table(), &encoder_table(), &encoder_embedding_table(), &head_table(),
+          &run_table(),   &input_table(),   &context_table(),           &document_ids_table(),
+          &random_table()};
 }
 
 }  // namespace headwright::bind

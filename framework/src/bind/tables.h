@@ -45,6 +45,47 @@ struct ModelKeys {
   }
 };
 
+struct EncoderKeys {
+  std::optional<std::int64_t> d_model, n_heads, n_kv_heads, d_head, context_length;
+  Component final_norm;
+
+  static constexpr auto fields() {
+    return std::tuple{
+        field("d_model", &EncoderKeys::d_model, "width of the features between layers; absent = model.d_model",
+              at_least(1)),
+        field("n_heads", &EncoderKeys::n_heads, "attention heads per layer; absent = model.n_heads", at_least(1)),
+        field("n_kv_heads", &EncoderKeys::n_kv_heads,
+              "heads of keys and values; absent = n_heads where that is given, else model.n_kv_heads", at_least(1)),
+        field("d_head", &EncoderKeys::d_head,
+              "width of a head; absent = d_model / n_heads where one of them is given, "
+              "else model.d_head",
+              at_least(1)),
+        field("context_length", &EncoderKeys::context_length,
+              "longest context, in tokens; absent = model.context_length", at_least(1)),
+        field("final_norm", &EncoderKeys::final_norm, "norm after the last layer", component_of(Kind::norm)),
+    };
+  }
+};
+
+struct EncoderEmbeddingKeys {
+  bool tied = false;
+  std::optional<std::int64_t> vocab_size;
+  Component position;
+  double dropout = 0;
+
+  static constexpr auto fields() {
+    return std::tuple{
+        field("tied", &EncoderEmbeddingKeys::tied, "share the matrix of the model's own token embedding"),
+        field("vocab_size", &EncoderEmbeddingKeys::vocab_size,
+              "number of token ids; absent = that of the shared matrix", at_least(1)),
+        field("position", &EncoderEmbeddingKeys::position, "positions added to the token embedding",
+              component_of(Kind::position)),
+        field("dropout", &EncoderEmbeddingKeys::dropout, "probability of dropping an element of the sum, in training",
+              probability()),
+    };
+  }
+};
+
 struct EmbeddingKeys {
   std::int64_t vocab_size = 0;
   Component position;
@@ -63,7 +104,7 @@ struct EmbeddingKeys {
 
 struct BlockKeys {
   std::string order = "pre_norm";
-  Component norm, attention, feed_forward;
+  Component norm, attention, cross_attention, feed_forward;
   double dropout = 0;
   std::optional<std::string> kernel;
   std::optional<std::int64_t> n_heads, n_kv_heads, d_head;
@@ -74,6 +115,9 @@ struct BlockKeys {
               one_of("pre_norm", "post_norm", "parallel", "plain")),
         field("norm", &BlockKeys::norm, "norm of each sub-layer", component_of(Kind::norm)),
         field("attention", &BlockKeys::attention, "mixes tokens", component_of(Kind::attention)),
+        field("cross_attention", &BlockKeys::cross_attention,
+              "reads the context, between attention and feed_forward; a variant's `cross` is true here",
+              component_of(Kind::attention)),
         field("feed_forward", &BlockKeys::feed_forward, "works on each token alone", component_of(Kind::feed_forward)),
         field("dropout", &BlockKeys::dropout, "probability of dropping an element before a residual, in training",
               probability()),
@@ -131,6 +175,17 @@ struct RunKeys {
   }
 };
 
+struct SourceKeys {
+  std::optional<std::string> file, tensor;
+
+  static constexpr auto fields() {
+    return std::tuple{
+        field("file", &SourceKeys::file, "a .npy or .safetensors file, seen from the config's folder"),
+        field("tensor", &SourceKeys::tensor, "name of a tensor in a .safetensors file that holds several"),
+    };
+  }
+};
+
 struct RandomKeys {
   std::vector<std::int64_t> shape;
   std::int64_t seed = 0;
@@ -161,12 +216,15 @@ struct Table {
 const Table& top_table();
 const Table& model_table();
 const Table& embedding_table();
+const Table& encoder_table();
+const Table& encoder_embedding_table();
 const Table& block_table();
 const Table& layer_table();
 const Table& head_table();
 const Table& run_table();
 const Table& input_table();    // of x
 const Table& context_table();  // of the context, within the input
+const Table& document_ids_table();
 const Table& random_table();
 std::vector<const Table*> all_tables();
 

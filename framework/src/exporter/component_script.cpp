@@ -84,19 +84,20 @@ std::string guard(const Part& part, const std::string& name, const at::Tensor& x
          "' was exported at\".format(" + got + ")\n";
 }
 
-/// A forward that guards a fixed shape and picks the trace with or without masks.
+/// A forward that guards a fixed shape and picks the trace for what is given.
 void define_choice(Part& part, const Inputs& example) {
-  const auto unmasked = part.signature.without_masks();
   std::string text = part.signature.declaration();
   if (!part.dynamic) text += guard(part, "x", example.x);
   if (!part.dynamic && part.signature.context) text += guard(part, "context", example.context);
-  if (part.signature.masked()) {
-    trace(part, "forward_masked", part.signature, example);
-    text += "    if " + part.signature.names().back() + " is not None:\n        return self.forward_masked(" +
-            part.signature.arguments("x") + ")\n";
+  for (const auto& choice : part.signature.choices()) {
+    const auto given = choice.optional_names();
+    const auto name = "forward_" + (given.empty() ? "plain" : support::join(given, "_"));
+    trace(part, name, choice, example);
+    const auto call = "return self." + name + "(" + choice.arguments("x") + ")\n";
+    text += given.empty() ? "    " + call
+                          : "    if " + support::join(given, " is not None and ") + " is not None:\n        " + call;
   }
-  trace(part, "forward_unmasked", unmasked, example);
-  part.scripted.define(text + "    return self.forward_unmasked(" + unmasked.arguments("x") + ")\n");
+  part.scripted.define(text);
 }
 
 void check_devices(const Part& part) {
@@ -133,7 +134,7 @@ void write_component(Part& part, const Inputs& example, const std::string& text,
   part.scripted = mirror(*part.module, name, unit);
   if (!text.empty()) {
     define_written(part, text);
-  } else if (part.dynamic && !part.signature.masked()) {
+  } else if (part.dynamic && part.signature.optional_names().empty()) {
     trace(part, "forward", part.signature, example);
   } else {
     define_choice(part, example);

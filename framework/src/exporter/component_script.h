@@ -17,9 +17,9 @@ torch::jit::Module mirror(const torch::nn::Module& module, const std::string& na
 /// A module that holds others.
 torch::jit::Module container(const std::string& name, const Unit& unit);
 
-/// Makes part.scripted: the mirror of part.module with its `forward`. Where masks are optional or the shape is fixed,
-/// the traced `forward_unmasked` and `forward_masked` stand behind it. text: what the variant wrote itself; empty =
-/// trace it.
+/// Makes part.scripted: the mirror of part.module with its `forward`. Where inputs may be left out or the shape is
+/// fixed, traces of each way to call it stand behind it: `forward_plain`, `forward_key_mask`,
+/// `forward_key_mask_document_ids`. text: what the variant wrote itself; empty = trace it.
 void write_component(Part& part, const Inputs& example, const std::string& text, const Unit& unit);
 
 }  // namespace headwright::exporter

@@ -15,20 +15,21 @@ class Samples {
  public:
   explicit Samples(const bind::Plan& plan);
 
-  /// Inputs of the whole model. Masks hide some keys, and in a batch of several all keys of the last row.
-  Inputs inputs(const Size& size, bool masked);
+  /// Inputs of the whole model, everything that it may take among them. Masks hide some keys, and in a batch of
+  /// several all keys of the last row.
+  Inputs inputs(const Size& size);
 
-  /// Inputs of a component that takes features of this width in the plan's dtype; 0 = token ids.
-  Inputs features(const Size& size, std::int64_t width, bool masked);
+  /// Inputs of a component: token ids below vocab_size or, where that is 0, features of this width.
+  Inputs component(const Size& size, std::int64_t width, std::int64_t vocab_size = 0);
 
  private:
-  at::Tensor tokens(const Size& size);
-  at::Tensor normal(at::IntArrayRef shape);
+  at::Tensor sequence(std::int64_t batch, std::int64_t len, std::int64_t width, std::int64_t vocab_size);
   at::Tensor mask(std::int64_t batch, std::int64_t keys);
+  at::Tensor document_ids(const Size& size);
 
-  const std::int64_t d_model_, vocab_size_;  // 0 = features come in
+  const bind::ModelPlan& plan_;
   const at::ScalarType dtype_;
-  const std::int64_t d_context_;
+  const std::int64_t d_context_;  // of what the layers read; 0 = none reads a context
   at::Generator generator_;
 };
 

@@ -18,9 +18,14 @@ struct Part {
   const torch::nn::Module* module = nullptr;
   std::function<at::Tensor(const Inputs&)> eager;
   Signature signature;
-  std::int64_t width = 0;  // of its x; 0 = token ids
-  bool dynamic = true;     // takes any batch size and length
+  std::int64_t width = 0;       // of its x, where that is features
+  std::int64_t vocab_size = 0;  // of its x, where that is token ids
+  bool dynamic = true;          // takes any batch size and length
+  bool in_encoder = false;      // its sequence is the context of the model
   torch::jit::Module scripted;
+
+  /// Inputs of its own where the model gets inputs of that size.
+  Inputs sample(Samples& samples, const Size& size) const;
 };
 
 struct Script {

@@ -1,22 +1,43 @@
 #include "exporter/signature.h"
 
+#include <array>
+
 #include "support/text.h"
 
 namespace headwright::exporter {
+namespace {
+
+/// The optional inputs, in the order of the arguments.
+struct Optional {
+  const char* name;
+  bool Signature::* taken;
+  at::Tensor Inputs::* value;
+};
+constexpr std::array kOptional{Optional{"key_mask", &Signature::key_mask, &Inputs::key_mask},
+                               Optional{"context_mask", &Signature::context_mask, &Inputs::context_mask},
+                               Optional{"document_ids", &Signature::document_ids, &Inputs::document_ids}};
+
+}  // namespace
 
 std::vector<std::string> Signature::names() const {
   std::vector<std::string> names{"x"};
   if (context) names.emplace_back("context");
-  if (key_mask) names.emplace_back("key_mask");
-  if (context_mask) names.emplace_back("context_mask");
+  for (auto& name : optional_names()) names.push_back(std::move(name));
+  return names;
+}
+
+std::vector<std::string> Signature::optional_names() const {
+  std::vector<std::string> names;
+  for (const auto& it : kOptional) {
+    if (this->*it.taken) names.emplace_back(it.name);
+  }
   return names;
 }
 
 std::string Signature::declaration() const {
   std::string text = "def forward(self, x";
   if (context) text += ", context";
-  if (key_mask) text += ", key_mask: Optional[Tensor] = None";
-  if (context_mask) text += ", context_mask: Optional[Tensor] = None";
+  for (const auto& name : optional_names()) text += ", " + name + ": Optional[Tensor] = None";
   return text + "):\n";
 }
 
@@ -26,43 +47,77 @@ std::string Signature::arguments(const std::string& x) const {
   return support::join(all, ", ");
 }
 
+std::string Signature::named_arguments(const std::string& x) const {
+  auto text = Signature{.context = context}.arguments(x);
+  for (const auto& name : optional_names()) text += ", " + name + "=" + name;
+  return text;
+}
+
 std::vector<at::Tensor> Signature::values(const Inputs& inputs) const {
   std::vector<at::Tensor> values{inputs.x};
   if (context) values.push_back(inputs.context);
-  if (key_mask) values.push_back(inputs.key_mask);
-  if (context_mask) values.push_back(inputs.context_mask);
+  for (const auto& it : kOptional) {
+    if (this->*it.taken) values.push_back(inputs.*it.value);
+  }
   return values;
 }
 
 Inputs Signature::inputs(const std::vector<at::Tensor>& values) const {
   Inputs inputs;
-  std::size_t next = 0;
-  const auto take = [&](bool present, at::Tensor& slot) {
-    if (present && next < values.size()) slot = values[next++];
-  };
-  take(true, inputs.x);
-  take(context, inputs.context);
-  take(key_mask, inputs.key_mask);
-  take(context_mask, inputs.context_mask);
+  auto next = values.begin();
+  inputs.x = *next++;
+  if (context) inputs.context = *next++;
+  for (const auto& it : kOptional) {
+    if (this->*it.taken) inputs.*it.value = *next++;
+  }
   return inputs;
+}
+
+std::vector<Signature> Signature::choices() const {
+  std::vector<Signature> all{*this};
+  for (const auto& it : kOptional) {
+    if (!(this->*it.taken)) continue;
+    for (std::size_t i = 0, end = all.size(); i < end; ++i) {
+      auto without = all[i];
+      without.*it.taken = false;
+      all.push_back(without);
+    }
+  }
+  return all;
+}
+
+Signature Signature::both(const Signature& other) const {
+  return {.context = context || other.context,
+          .key_mask = key_mask || other.key_mask,
+          .context_mask = context_mask || other.context_mask,
+          .document_ids = document_ids || other.document_ids};
+}
+
+Signature Signature::within(const Signature& other) const {
+  return {.context = context,
+          .key_mask = key_mask && other.key_mask,
+          .context_mask = context_mask && other.context_mask,
+          .document_ids = document_ids && other.document_ids};
 }
 
 Signature signature_of(const Claims& claims) {
   return {.context = claims.context,
           .key_mask = claims.key_mask && !claims.context,
-          .context_mask = claims.key_mask && claims.context};
+          .context_mask = claims.key_mask && claims.context,
+          .document_ids = claims.document_ids};
+}
+
+Signature signature_of(const bind::BlockPlan& plan) {
+  Signature signature;
+  if (plan.attention) signature = signature_of(plan.claims);
+  return plan.cross_attention ? signature.both(signature_of(plan.cross_claims)) : signature;
 }
 
 Signature signature_of(const bind::ModelPlan& plan) {
-  Signature all;
-  for (const auto& block : plan.blocks) {
-    if (!block.attention) continue;
-    const auto own = signature_of(block.claims);
-    all.context |= own.context;
-    all.key_mask |= own.key_mask;
-    all.context_mask |= own.context_mask;
-  }
-  return plan.takes_key_mask() ? all : all.without_masks();
+  return {.context = plan.takes_context(),
+          .key_mask = plan.takes_key_mask(),
+          .context_mask = plan.takes_context_mask(),
+          .document_ids = plan.takes_document_ids()};
 }
 
 }  // namespace headwright::exporter

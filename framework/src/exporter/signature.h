@@ -4,6 +4,7 @@
 //   forward(x, key_mask: Optional[Tensor] = None)                    self-attention that does
 //   forward(x, context, context_mask: Optional[Tensor] = None)       cross-attention
 //   forward(x, context, key_mask = None, context_mask = None)        a model that has both
+// A last `document_ids: Optional[Tensor] = None` follows where something reads them.
 #pragma once
 #include <string>
 #include <vector>
@@ -14,22 +15,32 @@
 namespace headwright::exporter {
 
 struct Signature {
-  bool context = false, key_mask = false, context_mask = false;
+  bool context = false;                                               // always given
+  bool key_mask = false, context_mask = false, document_ids = false;  // may be left out
 
-  bool masked() const { return key_mask || context_mask; }
   std::vector<std::string> names() const;             // x first
+  std::vector<std::string> optional_names() const;    // those that may be left out
   std::string declaration() const;                    // "def forward(self, x, key_mask: Optional[Tensor] = None):\n"
   std::string arguments(const std::string& x) const;  // "x, key_mask", with another text for x
+  std::string named_arguments(const std::string& x) const;  // "x, key_mask=key_mask": of what takes more than this
 
-  std::vector<at::Tensor> values(const Inputs& inputs) const;
-  Inputs inputs(const std::vector<at::Tensor>& values) const;  // values may lack the masks at the end
-  Signature without_masks() const { return {.context = context}; }
+  std::vector<at::Tensor> values(const Inputs& inputs) const;  // undefined where inputs have none
+  Inputs inputs(const std::vector<at::Tensor>& values) const;  // in the order of names()
+
+  /// Every way to call it: all that may be left out, each part of it, nothing; the fullest first.
+  std::vector<Signature> choices() const;
+  Signature without_optional() const { return {.context = context}; }
+  Signature both(const Signature& other) const;    // what one of them takes
+  Signature within(const Signature& other) const;  // what both take; the context as here
 };
 
 /// An attention layer's own, by its claims.
 Signature signature_of(const Claims& claims);
 
-/// The whole model's: it has masks only where every attention honours one.
+/// A block's: what its attentions take.
+Signature signature_of(const bind::BlockPlan& plan);
+
+/// The whole model's: it has a mask only where every attention that it would reach honours one.
 Signature signature_of(const bind::ModelPlan& plan);
 
 }  // namespace headwright::exporter

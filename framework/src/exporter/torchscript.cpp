@@ -45,10 +45,14 @@ Sizes sizes_for(const bind::Plan& plan) {
     const auto fixed = size_of_input(plan);
     return {fixed, {fixed}};
   }
-  const auto longest = plan.model.dims.context_length;
-  const auto within = [&](std::int64_t seq) { return longest > 0 ? std::min(seq, longest) : seq; };
+  const auto within = [](std::int64_t length, std::int64_t longest) {
+    return longest > 0 ? std::min(length, longest) : length;
+  };
+  const auto size = [&](std::int64_t batch, std::int64_t seq, std::int64_t context_len) -> Size {
+    return {batch, within(seq, plan.model.dims.context_length), within(context_len, plan.model.longest_context())};
+  };
   // Batch sizes and lengths that differ from the traced ones and from each other, one of each among them.
-  return {{2, within(6), 5}, {{1, 1, 1}, {1, within(5), 9}, {4, within(64), 3}, {3, within(7), 5}}};
+  return {size(2, 6, 5), {size(1, 1, 1), size(1, 5, 9), size(4, 64, 3), size(3, 7, 5)}};
 }
 
 void serialise(const Script& script, const bind::Plan& plan, const Report& report, support::AtomicFile& draft) {

@@ -36,7 +36,7 @@ struct Comparison {
 
 at::Tensor call(torch::jit::Module module, const Signature& signature, const Inputs& inputs) {
   torch::jit::Stack stack;
-  for (const auto& value : signature.values(inputs)) stack.emplace_back(value);
+  for (const auto& value : signature.values(inputs)) stack.push_back(value.defined() ? value : c10::IValue());
   return module.forward(std::move(stack)).toTensor();
 }
 
@@ -65,18 +65,22 @@ Comparison compare(const torch::jit::Module& module, const Signature& signature,
               (inputs.context.defined() ? ", context " + shape_text(inputs.context) : "") + ": " + fault);
 }
 
+/// What a call that leaves out the rest would be given.
+Inputs only(const Signature& taken, const Inputs& inputs) { return taken.inputs(taken.values(inputs)); }
+
 /// The model as a whole differs: says which of its components does, each on inputs of its own.
-[[noreturn]] void blame(const Script& script, const bind::Plan& plan, const Size& size, bool masked,
-                        const Inputs& inputs, const std::string& fault) {
+[[noreturn]] void blame(const Script& script, const bind::Plan& plan, const Size& size, const Inputs& inputs,
+                        const std::string& fault) {
   Samples samples(plan);
   for (const auto& part : script.parts) {
-    const auto own = samples.features(size, part.width, masked);
-    const auto signature = masked ? part.signature : part.signature.without_masks();
-    const auto expected = part.eager(signature.inputs(signature.values(own)));
-    const auto found = compare(part.scripted, signature, own, expected);
-    if (found.fault.empty()) continue;
-    refuse(part.path + ": '" + part.variant + "' claims dynamic_export, but", own,
-           found.fault + "; a size or a table is baked into its forward: see headwright/shapes.h, or claim it not");
+    const auto all = part.sample(samples, size);
+    for (const auto& choice : part.signature.choices()) {
+      const auto own = only(choice, all);
+      const auto found = compare(part.scripted, part.signature, own, part.eager(own));
+      if (found.fault.empty()) continue;
+      refuse(part.path + ": '" + part.variant + "' claims dynamic_export, but", own,
+             found.fault + "; a size or a table is baked into its forward: see headwright/shapes.h, or claim it not");
+    }
   }
   refuse("the model", inputs, fault);
 }
@@ -96,15 +100,12 @@ std::vector<Check> verify(const Script& script, model::Model& model, const bind:
   Samples samples(plan);
   std::vector<Check> checks;
   for (const auto& size : sizes) {
-    Check check;
-    for (const bool masked : {false, true}) {
-      if (masked && !script.signature.masked()) continue;
-      const auto signature = masked ? script.signature : script.signature.without_masks();
-      const auto all = samples.inputs(size, masked);
-      const auto inputs = signature.inputs(signature.values(all));
-      const auto found = compare(script.module, signature, inputs, model.forward(inputs));
-      if (!found.fault.empty()) blame(script, plan, size, masked, inputs, found.fault);
-      check.shape = inputs.x.sizes().vec();
+    const auto all = samples.inputs(size);
+    Check check{.shape = all.x.sizes().vec()};
+    for (const auto& choice : script.signature.choices()) {
+      const auto inputs = only(choice, all);
+      const auto found = compare(script.module, script.signature, inputs, model.forward(inputs));
+      if (!found.fault.empty()) blame(script, plan, size, inputs, found.fault);
       check.max_abs_error = std::max(check.max_abs_error, found.error);
     }
     checks.push_back(std::move(check));
@@ -113,9 +114,8 @@ std::vector<Check> verify(const Script& script, model::Model& model, const bind:
 }
 
 void verify_file(const torch::jit::Module& loaded, const Script& script, const bind::Plan& plan, const Size& size) {
-  const auto signature = script.signature.without_masks();
-  const auto inputs = Samples(plan).inputs(size, /*masked=*/false);
-  const auto found = compare(loaded, signature, inputs, call(script.module, signature, inputs));
+  const auto inputs = only(script.signature.without_optional(), Samples(plan).inputs(size));
+  const auto found = compare(loaded, script.signature, inputs, call(script.module, script.signature, inputs));
   if (!found.fault.empty()) refuse("the file", inputs, found.fault);
 }
 

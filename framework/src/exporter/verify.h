@@ -7,8 +7,8 @@
 
 namespace headwright::exporter {
 
-/// One row per size, without and with masks together. Throws Error naming the component that differs by more than its
-/// dtype explains.
+/// One row per size, with every choice of what may be left out together. Throws Error naming the component that differs
+/// by more than its dtype explains.
 std::vector<Check> verify(const Script& script, model::Model& model, const bind::Plan& plan,
                           const std::vector<Size>& sizes);
 

@@ -29,16 +29,13 @@ void place(torch::nn::Module& model, at::Device device, at::ScalarType dtype) {
 }
 
 /// A forced kernel that cannot compute a layer is refused before anything runs.
-void expect_kernels(Model& model, const bind::Plan& plan) {
+void expect_kernels(const Model& model, const bind::Plan& plan) {
   std::vector<Problem> problems;
-  for (std::size_t i = 0; i < model.blocks.size(); ++i) {
-    if (!model.blocks[i]->attention || !plan.model.blocks[i].claims.core) continue;
+  for (const auto& [path, attention] : model.attentions()) {
     try {
-      model.blocks[i]->attention->kernel();
+      attention->kernel();
     } catch (const Error& error) {
-      problems.push_back({.file = plan.resolved.mark.file,
-                          .path = "blocks." + std::to_string(i) + ".attention",
-                          .message = error.what()});
+      problems.push_back({.file = plan.resolved.mark.file, .path = path, .message = error.what()});
     }
   }
   if (!problems.empty()) throw ConfigError(std::move(problems));

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <unordered_set>
+#include <utility>
 
 #include "model/build.h"
 #include "model/meta.h"
@@ -69,21 +70,29 @@ Weight weigh(const torch::nn::Module& module, at::ScalarType dtype) {
   return weight;
 }
 
-/// One block of each kind, and how many layers it stands for.
-std::pair<bind::ModelPlan, std::vector<std::int64_t>> distinct_blocks(const bind::ModelPlan& plan) {
-  bind::ModelPlan small = plan;
-  small.blocks.clear();
+/// Leaves one block of each kind, and says how many layers each stands for.
+std::vector<std::int64_t> keep_distinct_blocks(bind::StackPlan& stack) {
+  const auto all = std::exchange(stack.blocks, {});
   std::vector<std::int64_t> counts;
   std::map<std::pair<std::string, std::int64_t>, std::size_t> place;
-  for (const auto& block : plan.blocks) {
+  for (const auto& block : all) {
     const auto [found, fresh] = place.try_emplace({block.name, block.dims.d_model}, counts.size());
     if (fresh) {
-      small.blocks.push_back(block);
+      stack.blocks.push_back(block);
       counts.push_back(0);
     }
     ++counts[found->second];
   }
-  return {std::move(small), std::move(counts)};
+  return counts;
+}
+
+/// Of the layers that were left out.
+std::int64_t bytes_of_repeats(const Stack& stack, const std::vector<std::int64_t>& counts, at::ScalarType dtype) {
+  std::int64_t bytes = 0;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    bytes = plus(bytes, times(counts[i] - 1, weigh(*stack.blocks[i], dtype).bytes));
+  }
+  return bytes;
 }
 
 }  // namespace
@@ -92,20 +101,17 @@ std::int64_t count_parameters(const torch::nn::Module& module) { return weigh(mo
 
 std::vector<std::pair<std::string, KernelChoice>> kernels_of(const Model& model) {
   std::vector<std::pair<std::string, KernelChoice>> kernels;
-  for (std::size_t i = 0; i < model.blocks.size(); ++i) {
-    if (!model.blocks[i]->attention) continue;
-    kernels.emplace_back("blocks." + std::to_string(i) + ".attention", model.blocks[i]->attention->kernel());
-  }
+  for (const auto& [path, attention] : model.attentions()) kernels.emplace_back(path, attention->kernel());
   return kernels;
 }
 
 std::int64_t estimate_bytes(const bind::ModelPlan& plan, at::ScalarType dtype) {
-  const auto [small, counts] = distinct_blocks(plan);
-  const auto model = without_memory([&, &small = small] { return std::make_shared<Model>(small); });
-  auto bytes = weigh(*model, dtype).bytes;
-  for (std::size_t i = 0; i < counts.size(); ++i) {
-    bytes = plus(bytes, times(counts[i] - 1, weigh(*model->blocks[i], dtype).bytes));
-  }
+  auto small = plan;
+  const auto counts = keep_distinct_blocks(small);
+  const auto of_encoder = small.encoder ? keep_distinct_blocks(*small.encoder) : std::vector<std::int64_t>();
+  const auto model = without_memory([&] { return std::make_shared<Model>(small); });
+  auto bytes = plus(weigh(*model, dtype).bytes, bytes_of_repeats(*model, counts, dtype));
+  if (model->encoder) bytes = plus(bytes, bytes_of_repeats(*model->encoder, of_encoder, dtype));
   return bytes;
 }
 

@@ -31,7 +31,7 @@ std::string absolute(const std::string& path) { return std::filesystem::absolute
 void choose_input(Node& root, const InputChoice& choice) {
   if (Node* input = root.find("input"); input != nullptr && input->type == Node::Type::map) {
     std::erase_if(input->entries, [](const spec::Entry& entry) {
-      for (const auto* key : {"values", "tokens", "file", "tensor", "random", "lengths", "key_mask"}) {
+      for (const auto* key : {"values", "tokens", "file", "tensor", "random", "lengths", "key_mask", "document_ids"}) {
         if (entry.key == key) return true;
       }
       return false;

@@ -59,14 +59,13 @@ at::Tensor tensor_of(const bind::TensorSource& source, std::int64_t vocab_size) 
   return {};
 }
 
-void check_tokens(const at::Tensor& tokens, const bind::ModelPlan& model, const std::string& where) {
+void check_tokens(const at::Tensor& tokens, std::int64_t vocab_size, const std::string& where) {
   if (tokens.dim() != 2 || !at::isIntegralType(tokens.scalar_type(), false)) {
     throw InputError(where + "got " + model::dtype_name(tokens.scalar_type()) + " " + shape_text(tokens) +
                      ", expected integer token ids (batch, seq)");
   }
   if (tokens.numel() == 0) return;
   const auto lowest = tokens.min().item<std::int64_t>(), highest = tokens.max().item<std::int64_t>();
-  const auto vocab_size = model.embedding->vocab_size;
   if (lowest < 0 || highest >= vocab_size) {
     throw InputError(where + "got token id " + std::to_string(lowest < 0 ? lowest : highest) + ", expected 0 to " +
                      std::to_string(vocab_size - 1));
@@ -79,10 +78,23 @@ void check_features(const at::Tensor& x, std::int64_t width, const std::string& 
                    ", expected floating-point features (batch, seq, " + std::to_string(width) + ")");
 }
 
-void check_length(const at::Tensor& x, std::int64_t longest, const std::string& where) {
+/// limit: the key that says what the longest is.
+void check_length(const at::Tensor& x, std::int64_t longest, const std::string& limit, const std::string& where) {
   if (longest == 0 || x.size(1) <= longest) return;
-  throw InputError(where + "got " + std::to_string(x.size(1)) + " tokens, but model.context_length is " +
+  throw InputError(where + "got " + std::to_string(x.size(1)) + " tokens, but " + limit + " is " +
                    std::to_string(longest));
+}
+
+/// Token ids or features as the model takes them. vocab_size: 0 = features of `width`.
+at::Tensor checked(const bind::TensorSource& source, std::int64_t vocab_size, std::int64_t width,
+                   const std::string& where) {
+  auto x = tensor_of(source, vocab_size);
+  if (vocab_size > 0) {
+    check_tokens(x, vocab_size, where);
+  } else {
+    check_features(x, width, where);
+  }
+  return x;
 }
 
 /// A mask as given, or made of the rows' lengths. x: (batch, seq, ...)
@@ -101,6 +113,19 @@ at::Tensor mask_of(const bind::TensorSource& source, const at::Tensor& x) {
                    std::to_string(x.size(0)) + ", " + std::to_string(x.size(1)) + ")");
 }
 
+/// (batch, seq) int64. x: (batch, seq, ...)
+at::Tensor document_ids_of(const bind::TensorSource& source, const at::Tensor& x) {
+  if (source.from == From::nothing) return {};
+  const auto ids = tensor_of(source, 0);
+  if (ids.dim() == 2 && ids.size(0) == x.size(0) && ids.size(1) == x.size(1) &&
+      at::isIntegralType(ids.scalar_type(), false)) {
+    return ids.to(at::kLong);
+  }
+  throw InputError(place(source, "input.document_ids") + "got " + model::dtype_name(ids.scalar_type()) + " " +
+                   shape_text(ids) + ", expected integers (" + std::to_string(x.size(0)) + ", " +
+                   std::to_string(x.size(1)) + ") as the input");
+}
+
 }  // namespace
 
 Inputs make_inputs(const bind::Plan& plan) {
@@ -114,27 +139,28 @@ Inputs make_inputs(const bind::Plan& plan) {
   const auto device = model::device_from(plan.run.device);
   const auto dtype = model::dtype_from(plan.run.dtype);
   const auto where = place(source, "input");
+  const auto placed = [&](const at::Tensor& x) {
+    return x.to(device, at::isIntegralType(x.scalar_type(), false) ? at::kLong : dtype);
+  };
   Inputs inputs;
-  auto x = tensor_of(source, model.embedding ? model.embedding->vocab_size : 0);
-  if (model.embedding) {
-    check_tokens(x, model, where);
-  } else {
-    check_features(x, model.dims.d_model, where);
-  }
-  check_length(x, model.dims.context_length, where);
-  inputs.x = x.to(device, model.embedding ? at::kLong : dtype);
+  const auto x = checked(source, model.embedding ? model.embedding->vocab_size : 0, model.dims.d_model, where);
+  check_length(x, model.dims.context_length, "model.context_length", where);
+  inputs.x = placed(x);
   if (auto mask = mask_of(plan.input.key_mask, x); mask.defined()) inputs.key_mask = mask.to(device);
+  if (auto ids = document_ids_of(plan.input.document_ids, x); ids.defined()) inputs.document_ids = ids.to(device);
   if (!model.takes_context()) return inputs;
   if (plan.input.context.from == From::nothing) {
-    throw InputError(where + "no context: the model has cross-attention; add input.context");
+    throw InputError(where + "no context: the model has " + (model.encoder ? "an encoder" : "cross-attention") +
+                     "; add input.context");
   }
-  const auto context = tensor_of(plan.input.context, 0);
-  check_features(context, model.dims.d_context, place(plan.input.context, "input.context"));
+  const auto context_place = place(plan.input.context, "input.context");
+  const auto context = checked(plan.input.context, model.context_vocab_size(), model.context_width(), context_place);
+  check_length(context, model.longest_context(), "model.encoder.context_length", context_place);
   if (context.size(0) != x.size(0)) {
-    throw InputError(place(plan.input.context, "input.context") + "got a batch of " + std::to_string(context.size(0)) +
-                     ", expected " + std::to_string(x.size(0)) + " as in the input");
+    throw InputError(context_place + "got a batch of " + std::to_string(context.size(0)) + ", expected " +
+                     std::to_string(x.size(0)) + " as in the input");
   }
-  inputs.context = context.to(device, dtype);
+  inputs.context = placed(context);
   if (auto mask = mask_of(plan.input.context_mask, context); mask.defined()) inputs.context_mask = mask.to(device);
   return inputs;
 }
