@@ -1,0 +1,107 @@
+// Talking-heads attention: heads are mixed before the softmax and after it, so that they can agree on what to look at.
+//
+//   y_g = sum_h P_hg softmax(sum_f L_fh q_f k_f^T / sqrt(d_head)) v_g   over the keys that the mask shows
+//
+// The weights are never stored: each head sums the values of all heads, and P mixes these sums, which is the same.
+// Source: Shazeer et al. 2020, arXiv:2003.02436, section 3.
+// Cost:   O(seq^2 d_model n_kv_heads): the price of any mask and kernel.
+#include "headwright/plugin.h"
+
+namespace {
+
+using namespace headwright;
+
+class TalkingHeads final : public QkvAttention {
+ public:
+  static constexpr auto kSummary = "attention whose heads are mixed before and after the softmax";
+  static constexpr auto kSource = "arXiv:2003.02436, section 3";
+
+  struct Params : QkvOptions {
+    Mask mask;
+    std::optional<double> scale;
+    double dropout = 0;
+
+    static constexpr auto fields() {
+      return std::tuple_cat(
+          std::tuple{
+              field("mask", &Params::mask, "which keys a query sees"),
+              field("scale", &Params::scale, "factor on q . k; absent = 1 / sqrt(d_head)", positive()),
+              field("dropout", &Params::dropout, "probability of dropping a weight in training", probability()),
+          },
+          qkv_fields());
+    }
+  };
+
+  static Claims claims(const Dims&, const Params& params) {
+    const bool causal = params.mask.hides_future() && !params.cross;
+    return {.causal = causal,
+            .context = params.cross,
+            .key_mask = true,
+            .core = true,
+            .cost = "O(seq^2 d_model n_kv_heads)",
+            .cache = causal && !params.mask.reads_length(),
+            .document_ids = params.mask.reads_documents()};
+  }
+
+  static void check(const Dims& dims, const Params& params, Complaints& complaints) {
+    check_options(dims, params, complaints);
+    if (params.scale && params.qk_norm == "l2") {
+      complaints.add("scale", "has no place beside qk_norm: l2, which learns a scale for each head");
+    }
+    if (params.cross && params.mask.reads_documents()) {
+      complaints.add("mask", "got document, but a context has no document ids");
+    }
+  }
+
+  TalkingHeads(const Dims& dims, const Params& params) : QkvAttention(dims, params), params_(params) {
+    // Before training each head is on its own.
+    logits_mix_ = register_parameter("logits_mix", at::eye(dims_.n_heads));
+    weights_mix_ = register_parameter("weights_mix", at::eye(dims_.n_heads));
+  }
+
+  KernelChoice kernel() const override { return choose_kernel(scoring_of({})); }
+
+ protected:
+  at::Tensor mix(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Inputs& inputs) override {
+    const auto scoring = scoring_of(inputs);
+    const auto all_values = merge_heads(v).unsqueeze(1).expand({-1, dims_.n_kv_heads, -1, -1});
+    const auto attended = attend(q, k, all_values, scoring);  // (batch, n_heads, seq, n_kv_heads * d_head)
+    note_mixed_weights(inputs, q, k, scoring);
+    const auto sums = attended.y.unflatten(-1, {dims_.n_kv_heads, dims_.d_head});
+    const auto mix = weights_mix_.unflatten(1, {dims_.n_kv_heads, dims_.n_heads / dims_.n_kv_heads});
+    return at::einsum("bhigd,hgr->bgrid", {sums, mix}).flatten(1, 2);  // (batch, n_heads, seq, d_head)
+  }
+
+ private:
+  void note_mixed_weights(const Inputs& inputs, const at::Tensor& q, const at::Tensor& k,
+                          const Scoring& scoring) const {
+    note(inputs, "weights", "share of each key in a token's output, heads mixed", [&] {
+      auto choice = inputs.recorder->weight_choice();
+      const auto heads = std::exchange(choice.heads, {});  // each mixed head needs all of them
+      const auto weights = at::einsum("bhij,hg->bgij", {attention_weights(q, k, scoring, choice), weights_mix_});
+      return heads.empty() ? weights : weights.index_select(1, at::tensor(heads, at::kLong).to(weights.device()));
+    });
+  }
+
+  Scoring scoring_of(const Inputs& inputs) const {
+    auto scoring = this->scoring(inputs);
+    if (params_.scale) scoring.scale = params_.scale;
+    scoring.mask = params_.mask;
+    const auto mix = logits_mix_;
+    scoring.modifiers.push_back(
+        modifier("talking_heads",
+                 [mix](const at::Tensor& scores, const ScorePlace&) {
+                   return at::einsum("bhij,hg->bgij", {scores, mix.to(scores.dtype())}).contiguous();
+                 },
+                 {mix}));
+    scoring.dropout = is_training() ? params_.dropout : 0;
+    return scoring;
+  }
+
+  const Params params_;
+  at::Tensor logits_mix_, weights_mix_;  // (n_heads, n_heads): from head, to head
+};
+
+}  // namespace
+
+HEADWRIGHT_PLUGIN("talking_heads", TalkingHeads);
