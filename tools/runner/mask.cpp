@@ -38,17 +38,34 @@ std::optional<Mask> mask_in(const Component& component) {
   return {};
 }
 
+/// Every layer that was given a mask, an encoder's first.
+std::vector<Layer> all_layers(const bind::ModelPlan& model) {
+  std::vector<Layer> layers;
+  const auto add = [&](const bind::StackPlan& stack, const std::string& prefix) {
+    for (std::size_t i = 0; i < stack.blocks.size(); ++i) {
+      const auto path = prefix + "blocks." + std::to_string(i);
+      const auto& block = stack.blocks[i];
+      if (const auto mask = mask_in(block.attention)) layers.push_back({path + ".attention", {.mask = *mask}});
+      if (const auto mask = mask_in(block.cross_attention)) {
+        layers.push_back({path + ".cross_attention", {.mask = *mask}});
+      }
+    }
+  };
+  if (model.encoder) add(*model.encoder, "encoder.");
+  add(model, "");
+  return layers;
+}
+
+/// The layer called `only`, or each mask once.
 std::vector<Layer> layers_of(const bind::ModelPlan& model, const std::string& only) {
   std::vector<Layer> layers;
   std::vector<std::string> seen, paths;
-  for (std::size_t i = 0; i < model.blocks.size(); ++i) {
-    const auto path = "blocks." + std::to_string(i) + ".attention";
-    const auto mask = mask_in(model.blocks[i].attention);
-    if (!mask) continue;
-    paths.push_back(path);
-    if (only.empty() ? std::ranges::find(seen, mask->to_string()) != seen.end() : path != only) continue;
-    seen.push_back(mask->to_string());
-    layers.push_back({path, {.mask = *mask}});
+  for (auto& layer : all_layers(model)) {
+    const auto text = layer.scoring.mask.to_string();
+    paths.push_back(layer.path);
+    if (only.empty() ? std::ranges::find(seen, text) != seen.end() : layer.path != only) continue;
+    seen.push_back(text);
+    layers.push_back(std::move(layer));
   }
   if (!layers.empty()) return layers;
   if (paths.empty()) throw InputError("no layer of this model has a mask");
