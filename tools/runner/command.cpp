@@ -74,6 +74,8 @@ std::optional<run::InputChoice> InputOptions::choice() const {
   return {};
 }
 
-void print_json(const Json& object) { std::cout << object.dump(2, ' ', false, Json::error_handler_t::replace) << '\n'; }
+std::string json_text(const Json& object) { return object.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
+
+void print_json(const Json& object) { std::cout << json_text(object); }
 
 }  // namespace headwright::runner

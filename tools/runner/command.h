@@ -45,6 +45,8 @@ struct InputOptions {
   std::optional<run::InputChoice> choice() const;
 };
 
+std::string json_text(const Json& object);  // with a newline
+
 /// Prints one JSON object and a newline.
 void print_json(const Json& object);
 

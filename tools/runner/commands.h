@@ -8,6 +8,7 @@ void add_forward(CLI::App& app, Global& global);
 void add_export(CLI::App& app, Global& global);
 void add_compare(CLI::App& app, Global& global);
 void add_lesson(CLI::App& app, Global& global);
+void add_bench(CLI::App& app, Global& global);
 void add_show(CLI::App& app, Global& global);
 void add_validate(CLI::App& app, Global& global);
 void add_mask(CLI::App& app, Global& global);

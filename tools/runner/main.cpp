@@ -39,6 +39,7 @@ void add_commands(CLI::App& app, Global& global) {
   add_export(app, global);
   add_compare(app, global);
   add_lesson(app, global);
+  add_bench(app, global);
   add_show(app, global);
   add_validate(app, global);
   add_mask(app, global);
