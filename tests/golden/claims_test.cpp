@@ -24,6 +24,8 @@ std::string claims_text(const Claims& claims) {
   add(claims.embed, "embed");
   add(claims.rotate, "rotate");
   add(claims.bias, "bias");
+  add(claims.cache, "cache");
+  add(claims.document_ids, "document_ids");
   add(claims.d_out > 0, "d_out=" + std::to_string(claims.d_out));
   add(!claims.cost.empty(), claims.cost);
   return text;

@@ -9,12 +9,12 @@
 namespace headwright::test {
 namespace {
 
-const std::string kRunner = quoted(HEADWRIGHT_BUILD_DIR "/runner");
+std::string runner() { return quoted(HEADWRIGHT_BUILD_DIR "/runner"); }
 
 class Help : public TemporaryFolder {
  protected:
   void expect(const std::string& arguments, const std::string& name) {
-    const auto outcome = run_command(kRunner + " " + arguments, in(""), in(""));
+    const auto outcome = run_command(runner() + " " + arguments, in(""), in(""));
     EXPECT_EQ(outcome.exit_code, 0) << arguments << ": " << outcome.standard_error;
     EXPECT_EQ(outcome.standard_error, "") << arguments;
     expect_approved(portable(outcome.standard_output), HEADWRIGHT_SOURCE_DIR "/tests/golden/help/" + name + ".txt");

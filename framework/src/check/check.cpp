@@ -1,5 +1,6 @@
 #include "check/check.h"
 
+#include <algorithm>
 #include <array>
 #include <exception>
 #include <optional>
@@ -22,8 +23,14 @@ bool is_attention(const Subject& subject) { return subject.variant.kind == Kind:
 bool is_position(const Subject& subject) { return subject.variant.kind == Kind::position; }
 bool claims_causal(const Subject& subject) { return is_attention(subject) && subject.claims.causal; }
 bool claims_key_mask(const Subject& subject) { return is_attention(subject) && subject.claims.key_mask; }
-/// Padding moves the end of a context, which the masks of cross-attention are aligned to.
-bool claims_padding(const Subject& subject) { return claims_key_mask(subject) && !subject.claims.context; }
+/// Padding moves the end of a context, which the masks of cross-attention are aligned to, and draws a random mask anew.
+bool claims_padding(const Subject& subject) {
+  const auto reads_length = [](const auto& item) {
+    const auto* mask = std::get_if<Mask>(&item.second.data);
+    return mask != nullptr && mask->reads_length();
+  };
+  return claims_key_mask(subject) && !subject.claims.context && std::ranges::none_of(subject.values, reads_length);
+}
 bool claims_documents(const Subject& subject) {
   return is_attention(subject) && subject.claims.document_ids && !subject.claims.context;
 }
