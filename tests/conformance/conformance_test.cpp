@@ -102,12 +102,12 @@ TEST(Conformance, SoftmaxKeepsItsPromisesWithEveryMaskHeadsAndContext) {
     }
   }
   const auto causal = set(plain, "mask", {Mask::causal()});
-  const std::pair<std::string, Value> changes[] = {{"modifiers", {std::vector{ScoreModifier::softcap(2)}}},
-                                                   {"sink", {true}},
-                                                   {"normaliser", {std::string("softmax_one")}},
-                                                   {"qk_norm", {std::string("rms")}},
-                                                   {"qk_norm", {std::string("l2")}},
-                                                   {"scale", {0.3}}};
+  const std::vector<std::pair<std::string, Value>> changes = {{"modifiers", {std::vector{ScoreModifier::softcap(2)}}},
+                                                              {"sink", {true}},
+                                                              {"normaliser", {std::string("softmax_one")}},
+                                                              {"qk_norm", {std::string("rms")}},
+                                                              {"qk_norm", {std::string("l2")}},
+                                                              {"scale", {0.3}}};
   for (const auto& [row, value] : changes) {
     SCOPED_TRACE(row);
     expect_all_hold(*softmax, dims, set(causal, row, value));

@@ -9,7 +9,7 @@ namespace headwright::test {
 inline double status_bytes(const std::string& key) {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
-    if (line.rfind(key + ":", 0) == 0) return std::stod(line.substr(key.size() + 1)) * 1024;
+    if (line.starts_with(key + ":")) return std::stod(line.substr(key.size() + 1)) * 1024;
   }
   return 0;
 }

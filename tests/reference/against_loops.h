@@ -55,8 +55,8 @@ inline void expect_outputs(const Reference& reference, const torch::nn::Module& 
 }
 
 /// tensor: x or a parameter; gradient: what autograd found for it.
-inline void expect_gradient(const std::function<double()>& loss_now, at::Tensor tensor, const at::Tensor& gradient,
-                            const std::string& name) {
+inline void expect_gradient(const std::function<double()>& loss_now, const at::Tensor& tensor,
+                            const at::Tensor& gradient, const std::string& name) {
   ASSERT_TRUE(gradient.defined()) << name << ": no gradient";
   ASSERT_TRUE(gradient.isfinite().all().item<bool>()) << name << ": not finite";
   constexpr double kStep = 1e-5;  // error of the difference: step^2, and 1e-16 / step from rounding

@@ -41,8 +41,8 @@ inline bool drawn(const Pair& p, long n_blocks, long block_size, std::uint64_t s
   for (long block = 0; block * block_size < p.k_len; ++block) {
     row.emplace_back(static_cast<long>(hash(base + static_cast<std::uint64_t>(block) * kGolden)), block);
   }
-  std::sort(row.begin(), row.end());
-  for (std::size_t n = 0; n < row.size() && n < static_cast<std::size_t>(n_blocks); ++n) {
+  std::ranges::sort(row);
+  for (std::size_t n = 0; n < std::min(row.size(), static_cast<std::size_t>(n_blocks)); ++n) {
     if (row[n].second == p.j / block_size) return true;
   }
   return false;

@@ -1,6 +1,7 @@
 // Any mask with any modifier and normaliser, with any kernel: outputs, weights and gradients against loops over
 // doubles.
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
 #include "core/blockwise.h"
@@ -17,8 +18,9 @@ long bucket(long i, long j) {
   const long half = kBuckets / 2, exact = half / 2, far = std::abs(i - j);
   const long side = j > i ? half : 0;
   if (far < exact) return side + far;
-  const double log_share = std::log(double(far) / double(exact)) / std::log(double(kMaxDistance) / double(exact));
-  return side + std::min(half - 1, exact + long(log_share * double(half - exact)));
+  const double log_share = std::log(static_cast<double>(far) / static_cast<double>(exact)) /
+                           std::log(static_cast<double>(kMaxDistance) / static_cast<double>(exact));
+  return side + std::min(half - 1, exact + static_cast<long>(log_share * static_cast<double>(half - exact)));
 }
 
 struct Learned {
@@ -34,7 +36,9 @@ struct ModifierCase {
 
 void expect_alibi(reference::Problem& p, const Learned& learned, long shift) {
   const auto slopes = to_reference(learned.slopes.view({1, 1, -1}));
-  p.bias = [=](long h, long i, long j) { return -slopes.at(0, 0, h, 0) * double(std::abs(i + shift - j)); };
+  p.bias = [=](long h, long i, long j) {
+    return -slopes.at(0, 0, h, 0) * static_cast<double>(std::abs(i + shift - j));
+  };
 }
 
 long shift_of(const reference::Problem& p) { return p.k.sizes[2] - p.q.sizes[2]; }
@@ -74,7 +78,7 @@ std::vector<ModifierCase> modifier_cases() {
       {"sigmoid", [](Scoring& s, const Learned&) { s.normaliser = Normaliser::sigmoid; },
        [](reference::Problem& p, const Learned&) {
          p.normaliser = reference::Normaliser::sigmoid;
-         p.sigmoid_bias = -std::log(double(p.k.sizes[2]));
+         p.sigmoid_bias = -std::log(static_cast<double>(p.k.sizes[2]));
        }},
   };
 }
@@ -109,7 +113,7 @@ reference::Problem problem_of(const Setting& s, const Sizes& sizes, const MaskCa
   reference::Problem problem{to_reference(s.q),
                              to_reference(s.k),
                              to_reference(s.v),
-                             1 / std::sqrt(double(kHead)),
+                             1 / std::sqrt(static_cast<double>(kHead)),
                              0,
                              seen_by(mask, s.scoring, sizes)};
   modifier.expect(problem, s.learned);
@@ -129,7 +133,7 @@ Expected expected_of(const Setting& s, const Sizes& sizes, const reference::Prob
   auto gradients = reference::gradients(
       problem, to_reference(s.dy), to_reference(s.dlse), [&](long h, long i, long j, double gradient) {
         const auto head = static_cast<std::size_t>(h);
-        slopes[head] -= gradient * double(std::abs(i + shift - j));
+        slopes[head] -= gradient * static_cast<double>(std::abs(i + shift - j));
         table[static_cast<std::size_t>(bucket(i + shift, j)) * heads + head] += gradient;
       });
   return {reference::attend(problem), std::move(gradients), std::move(slopes), std::move(table)};
@@ -142,7 +146,7 @@ void expect_learned(const Setting& s, const Expected& expected) {
 }
 
 void clear_gradients(const Setting& s) {
-  for (auto x : {s.q, s.k, s.v, s.learned.slopes, s.learned.table, s.learned.sink}) x.mutable_grad().reset();
+  for (const auto& x : {s.q, s.k, s.v, s.learned.slopes, s.learned.table, s.learned.sink}) x.mutable_grad().reset();
 }
 
 void expect_kernel_equals(const std::string& kernel, Setting& s, const Expected& expected) {

@@ -31,8 +31,8 @@ struct Problem {
   double cap = 0;                                              // of the softcap; 0 = none
   std::function<bool(long batch, long query, long key)> sees;  // by index from the start
   std::function<double(long head, long query, long key)> bias = nullptr;
-  bool bias_first = true;      // before the cap
-  std::vector<double> sink{};  // a logit per head; empty = none
+  bool bias_first = true;    // before the cap
+  std::vector<double> sink;  // a logit per head; empty = none
   Normaliser normaliser = Normaliser::softmax;
   double sigmoid_bias = 0;
 
@@ -104,7 +104,7 @@ inline Result attend(const Problem& p) {
 
 struct Gradients {
   Tensor4 q, k, v;
-  std::vector<double> sink{};                                                               // (n_heads)
+  std::vector<double> sink;                                                                 // (n_heads)
   std::function<void(long head, long query, long key, double gradient)> of_bias = nullptr;  // called for each pair
 };
 

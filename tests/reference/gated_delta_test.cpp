@@ -114,7 +114,7 @@ loops::Layer gated_delta(const Sizes& sizes) {
   };
 }
 
-constexpr Dims kDims{.d_model = 6, .n_heads = 2, .n_kv_heads = 2, .d_head = 3};
+const Dims kDims{.d_model = 6, .n_heads = 2, .n_kv_heads = 2, .d_head = 3};
 constexpr Sizes kSizes{.n_heads = 2, .d_head = 3, .d_value = 3, .conv_size = 4, .eps = 1e-6};
 
 loops::Subject plain() { return {.variant = "gated_delta", .dims = kDims, .layer = gated_delta(kSizes)}; }

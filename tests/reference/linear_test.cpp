@@ -79,7 +79,7 @@ Head sums(bool causal, double eps) {
   };
 }
 
-constexpr Dims kDims{.d_model = 6, .n_heads = 4, .n_kv_heads = 2, .d_head = 3};
+const Dims kDims{.d_model = 6, .n_heads = 4, .n_kv_heads = 2, .d_head = 3};
 constexpr double kEps = 1e-6;
 
 loops::Subject causal_form() { return {.variant = "linear", .dims = kDims, .layer = linear(kDims, sums(true, kEps))}; }

@@ -62,7 +62,8 @@ inline Rows attention(const Rows& q, const Rows& k, const Rows& v, double scale,
 /// Columns [first, first + count) of each row.
 inline Rows columns(const Rows& x, std::size_t first, std::size_t count) {
   Rows part;
-  for (const auto& row : x) part.emplace_back(row.begin() + long(first), row.begin() + long(first + count));
+  for (const auto& row : x)
+    part.emplace_back(row.begin() + static_cast<long>(first), row.begin() + static_cast<long>(first + count));
   return part;
 }
 

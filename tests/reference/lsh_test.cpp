@@ -42,14 +42,14 @@ std::vector<Place> places(const Rows& x, const at::Tensor& directions, const std
     }
     auto all = along;
     for (const auto value : along) all.push_back(-value);
-    const auto bucket = shown[i] ? std::max_element(all.begin(), all.end()) - all.begin() : -1;
+    const auto bucket = shown[i] ? std::ranges::max_element(all) - all.begin() : -1;
     found.emplace_back(bucket, met[bucket]++ / chunk_size);
   }
   return found;
 }
 
 Rows lsh(const Case& it, const torch::nn::Module& module, const Rows& x, const std::vector<bool>& shown) {
-  const auto n = std::size_t(it.dims.n_heads), width = std::size_t(it.dims.d_head);
+  const auto n = static_cast<std::size_t>(it.dims.n_heads), width = static_cast<std::size_t>(it.dims.d_head);
   const auto qk = loops::linear(module, "qk_proj", x), v = loops::linear(module, "v_proj", x);
   const auto directions = module.named_buffers()["directions"].to(at::kDouble);
   Rows heads;
@@ -57,7 +57,7 @@ Rows lsh(const Case& it, const torch::nn::Module& module, const Rows& x, const s
     const auto q = loops::columns(qk, h * width, width), values = loops::columns(v, h * width, width);
     std::vector<std::set<std::size_t>> sees(x.size());
     for (std::int64_t round = 0; round < it.n_rounds; ++round) {
-      const auto place = places(q, directions[std::int64_t(h)][round], shown, it.chunk_size);
+      const auto place = places(q, directions[static_cast<std::int64_t>(h)][round], shown, it.chunk_size);
       for (std::size_t i = 0; i < x.size(); ++i) {
         for (std::size_t j = 0; j < x.size(); ++j) {
           const auto before = place[i].second - place[j].second;
@@ -76,7 +76,7 @@ Rows lsh(const Case& it, const torch::nn::Module& module, const Rows& x, const s
           product += q[i][c] * q[j][c];
           length += q[j][c] * q[j][c];
         }
-        const double weight = std::exp(product / std::sqrt(length) / std::sqrt(double(width)));
+        const double weight = std::exp(product / std::sqrt(length) / std::sqrt(static_cast<double>(width)));
         total += weight;
         for (std::size_t c = 0; c < width; ++c) sum[c] += weight * values[j][c];
       }
@@ -98,7 +98,8 @@ std::shared_ptr<Attention> make(const Case& it) {
 
 std::vector<bool> row_of(const at::Tensor& mask, std::int64_t row, std::size_t seq) {
   std::vector<bool> shown(seq, true);
-  for (std::size_t j = 0; mask.defined() && j < seq; ++j) shown[j] = mask[row][std::int64_t(j)].item<bool>();
+  for (std::size_t j = 0; mask.defined() && j < seq; ++j)
+    shown[j] = mask[row][static_cast<std::int64_t>(j)].item<bool>();
   return shown;
 }
 

@@ -70,7 +70,7 @@ loops::Layer retention(std::size_t n_heads, double rope_theta, double eps) {
   };
 }
 
-constexpr Dims kDims{.d_model = 6, .n_heads = 3, .n_kv_heads = 3, .d_head = 4};
+const Dims kDims{.d_model = 6, .n_heads = 3, .n_kv_heads = 3, .d_head = 4};
 
 loops::Subject plain() { return {.variant = "retention", .dims = kDims, .layer = retention(3, 10000, 1e-5)}; }
 

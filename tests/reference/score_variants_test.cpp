@@ -67,7 +67,7 @@ double dot(const Row& a, const Row& b) {
 }
 
 Rows additive(const Case& it, const torch::nn::Module& module, const Rows& x, const Rows& source, const Sees& sees) {
-  const auto n = std::size_t(it.dims.n_heads), n_kv = std::size_t(it.dims.n_kv_heads);
+  const auto n = static_cast<std::size_t>(it.dims.n_heads), n_kv = static_cast<std::size_t>(it.dims.n_kv_heads);
   const auto q = loops::linear(module, "q_proj", x), k = loops::linear(module, "k_proj", source),
              v = loops::linear(module, "v_proj", source), w = loops::parameter(module, "score_weight");
   Rows heads;
@@ -90,7 +90,7 @@ Rows additive(const Case& it, const torch::nn::Module& module, const Rows& x, co
 
 Rows multiplicative(const Case& it, const torch::nn::Module& module, const Rows& x, const Rows& source,
                     const Sees& sees) {
-  const auto n = std::size_t(it.dims.n_heads);
+  const auto n = static_cast<std::size_t>(it.dims.n_heads);
   const bool general = module.named_parameters().contains("score.weight");
   const auto q = general ? loops::linear(module, "score", x) : x;
   Rows y;
@@ -114,7 +114,7 @@ Rows multiplicative(const Case& it, const torch::nn::Module& module, const Rows&
 
 Rows talking_heads(const Case& it, const torch::nn::Module& module, const Rows& x, const Rows& source,
                    const Sees& sees) {
-  const auto n = std::size_t(it.dims.n_heads), n_kv = std::size_t(it.dims.n_kv_heads);
+  const auto n = static_cast<std::size_t>(it.dims.n_heads), n_kv = static_cast<std::size_t>(it.dims.n_kv_heads);
   const auto q = loops::linear(module, "q_proj", x), k = loops::linear(module, "k_proj", source),
              v = loops::linear(module, "v_proj", source);
   const auto before = loops::parameter(module, "logits_mix"), after = loops::parameter(module, "weights_mix");
@@ -124,7 +124,7 @@ Rows talking_heads(const Case& it, const torch::nn::Module& module, const Rows& 
     auto& of_head = products.emplace_back(x.size(), Row(source.size(), 0.0));
     for (std::size_t i = 0; i < x.size(); ++i) {
       for (std::size_t j = 0; j < source.size(); ++j) {
-        of_head[i][j] = dot(qf[i], kf[j]) / std::sqrt(double(it.dims.d_head));
+        of_head[i][j] = dot(qf[i], kf[j]) / std::sqrt(static_cast<double>(it.dims.d_head));
       }
     }
   }
@@ -172,7 +172,7 @@ at::Tensor holes(std::int64_t keys) {
 }
 
 bool shown(const at::Tensor& mask, std::int64_t row, std::size_t j) {
-  return !mask.defined() || mask.const_data_ptr<bool>()[row * mask.size(1) + std::int64_t(j)];
+  return !mask.defined() || mask.const_data_ptr<bool>()[row * mask.size(1) + static_cast<std::int64_t>(j)];
 }
 
 bool everything(std::size_t, std::size_t) { return true; }

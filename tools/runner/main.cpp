@@ -80,4 +80,8 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace headwright::runner
 
-int main(int argc, char** argv) { return headwright::runner::run(argc, argv); }
+int main(int argc, char** argv) try {
+  return headwright::runner::run(argc, argv);
+} catch (...) {  // what fails past guarded(): a full disk behind stderr, no memory for a message
+  return headwright::runner::kFailure;
+}

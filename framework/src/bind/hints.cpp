@@ -13,7 +13,7 @@ namespace headwright::bind {
 namespace {
 
 /// Names of other libraries, and ours. They appear in hints and nowhere else.
-constexpr std::pair<std::string_view, std::string_view> kAliases[] = {
+constexpr auto kAliases = std::to_array<std::pair<std::string_view, std::string_view>>({
     {"num_heads", "n_heads"},
     {"n_head", "n_heads"},
     {"nhead", "n_heads"},
@@ -84,7 +84,7 @@ constexpr std::pair<std::string_view, std::string_view> kAliases[] = {
     {"document_id", "document_ids"},
     {"segment_ids", "document_ids"},
     {"seq_idx", "document_ids"},
-};
+});
 
 bool holds(std::span<const std::string> known, std::string_view key) {
   return std::ranges::find(known, key) != known.end();
@@ -93,14 +93,14 @@ bool holds(std::span<const std::string> known, std::string_view key) {
 /// Where a key of the framework stands, other than here. An encoder repeats keys of the model: it is named only where
 /// the reader is in one, or where no other place knows the key.
 std::string places_of(const std::string& key, const std::string& here) {
-  const std::string encoder = encoder_table().name.data();
+  const std::string encoder(encoder_table().name);
   std::vector<std::string> places, of_encoder;
   for (const Table* table : all_tables()) {
     if (table->name == here || !holds(table->keys(), key)) continue;
     auto& found = table->name.starts_with(encoder) ? of_encoder : places;
     found.push_back(table->name.empty() ? "the top level" : std::string(table->name));
   }
-  if (places.empty() || (here.starts_with(encoder) && !of_encoder.empty())) places = of_encoder;
+  if (places.empty() || (here.starts_with(encoder) && !of_encoder.empty())) places = std::move(of_encoder);
   return places.empty() ? "" : "'" + key + "' belongs under " + support::join(places, " or ");
 }
 

@@ -107,6 +107,12 @@ void check_tokens(Reader& reader, const Node& tokens, std::int64_t vocab_size, c
   }
 }
 
+/// "(2, 3)", or the names of the axes where the input's shape is not known yet.
+std::string expected_text(const std::vector<std::int64_t>& expected, bool known, std::size_t rank) {
+  if (known) return shape_text(expected);
+  return rank == 1 ? "(batch)" : "(batch, seq)";
+}
+
 /// `lengths` or `key_mask` of an input whose shape is (batch, seq, ...), as far as it is known.
 TensorSource read_mask_source(Reader& reader, const Node& node, const std::string& path, const TensorSource& of,
                               bool honoured, Node& resolved) {
@@ -128,10 +134,7 @@ TensorSource read_mask_source(Reader& reader, const Node& node, const std::strin
   const std::vector<std::int64_t> expected(of.shape.begin(), of.shape.begin() + (known ? static_cast<long>(rank) : 0));
   if (nested->shape.size() != rank || (known && nested->shape != expected)) {
     reader.report(given->mark, place,
-                  "got shape " + shape_text(nested->shape) + ", expected " +
-                      (known       ? shape_text(expected)
-                       : rank == 1 ? "(batch)"
-                                   : "(batch, seq)"));
+                  "got shape " + shape_text(nested->shape) + ", expected " + expected_text(expected, known, rank));
   }
   for (const auto length : nested->values) {
     if (lengths != nullptr && (length < 0 || (known && length > static_cast<double>(of.shape[1])))) {

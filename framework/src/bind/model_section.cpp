@@ -139,9 +139,8 @@ std::optional<HeadPlan> read_head(Reader& reader, const Node& model, const Model
   HeadPlan head{.tied = keys.tied, .bias = keys.bias, .d_out = keys.d_out.value_or(0)};
   const bool embedded = model.find("embedding") != nullptr;
   const bool sound = reader.problems.size() == problems;  // of a section with a fault, what is missing is a guess
-  if (!sound) {
-    return head;
-  } else if (!embedded && keys.tied) {
+  if (!sound) return head;
+  if (!embedded && keys.tied) {
     reader.report(node->mark, below(path, "tied"), "got true, but the model has no embedding to share a matrix with");
   } else if (!embedded && !keys.d_out) {
     reader.report(node->mark, below(path, "d_out"),

@@ -48,6 +48,7 @@ std::string deterministic_in_eval(const Subject& subject) {
   return far == 0 ? "" : "two calls in eval differ by " + std::to_string(far);
 }
 
+// NOLINTNEXTLINE(modernize-use-string-view): a property, like the others
 std::string dropout_in_training(const Subject& subject) {
   const auto dropping = subject.with_dropout();
   const auto module = dropping.make();

@@ -35,13 +35,14 @@ std::vector<at::Tensor> learned_in(const Scoring& scoring) {
 
 }  // namespace
 
-Blockwise::Blockwise(at::Tensor q, at::Tensor k, at::Tensor v, const Scoring& scoring)
+Blockwise::Blockwise(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Scoring& scoring)
     : Blockwise(q, k, v, scoring, sizes_for(q)) {}
 
-Blockwise::Blockwise(at::Tensor q, at::Tensor k, at::Tensor v, const Scoring& scoring, const BlockSizes& sizes)
-    : q_(std::move(q)),
-      k_(std::move(k)),
-      v_(std::move(v)),
+Blockwise::Blockwise(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Scoring& scoring,
+                     const BlockSizes& sizes)
+    : q_(q),
+      k_(k),
+      v_(v),
       scoring_(scoring),
       inputs_(mask_inputs(q_, k_, scoring)),
       place_(score_place(inputs_, scoring)),
@@ -55,7 +56,7 @@ at::Tensor Blockwise::queries_of(const at::Tensor& x, const QueryBlock& block) c
   return rows.view({q_.size(0) * k_.size(1), group * rows.size(2), rows.size(3)});
 }
 
-at::Tensor Blockwise::keys_of(const at::Tensor& x, const KeyRange& range) const {
+at::Tensor Blockwise::keys_of(const at::Tensor& x, const KeyRange& range) {
   return wide(x.slice(2, range.begin, range.end)).flatten(0, 1);
 }
 
@@ -97,7 +98,7 @@ struct Blockwise::Running {
       sum.mul_(factor).add_(scores.sum(-1, /*keepdim=*/true));
       y.mul_(factor).baddbmm_(scores, v);
     }
-    largest = next;
+    largest = std::move(next);
   }
 };
 

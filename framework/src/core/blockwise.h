@@ -16,8 +16,9 @@ namespace headwright::core {
 /// the products, and the same memory is (batch, n_heads, rows, keys) for masks and modifiers.
 class Blockwise {
  public:
-  Blockwise(at::Tensor q, at::Tensor k, at::Tensor v, const Scoring& scoring);
-  Blockwise(at::Tensor q, at::Tensor k, at::Tensor v, const Scoring& scoring, const BlockSizes& sizes);
+  Blockwise(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Scoring& scoring);
+  Blockwise(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Scoring& scoring,
+            const BlockSizes& sizes);
 
   struct Result {
     at::Tensor y;    // (batch, n_heads, q_len, d_value) in v's dtype
@@ -41,7 +42,7 @@ class Blockwise {
   struct Rectangle;  // scores, with the graph behind them where modifiers have to be differentiated
 
   at::Tensor queries_of(const at::Tensor& x, const QueryBlock& block) const;  // (batch * n_kv_heads, group * rows, d)
-  at::Tensor keys_of(const at::Tensor& x, const KeyRange& range) const;       // (batch * n_kv_heads, keys, d)
+  static at::Tensor keys_of(const at::Tensor& x, const KeyRange& range);      // (batch * n_kv_heads, keys, d)
   at::Tensor by_head(const at::Tensor& x, const QueryBlock& block) const;     // (batch, n_heads, rows, ...)
   at::Tensor modified(const at::Tensor& scores, const QueryBlock& block, const KeyRange& range) const;
   void hide(const at::Tensor& scores, const QueryBlock& block, const KeyRange& range, double value) const;
@@ -52,7 +53,7 @@ class Blockwise {
   void sigmoid_rows(const QueryBlock& block, Result& result) const;
 
   Rectangle rectangle(const at::Tensor& q, const QueryBlock& block, const KeyRange& range) const;
-  at::Tensor score_gradient(const Rectangle& scores, const at::Tensor& of_modified, Gradients& gradients) const;
+  at::Tensor score_gradient(const Rectangle& rectangle, const at::Tensor& of_modified, Gradients& gradients) const;
   std::pair<at::Tensor, at::Tensor> row_sums(const QueryBlock& block, const Result& result, const at::Tensor& dy,
                                              const at::Tensor& dlse, Gradients& gradients) const;
   void rows_backward(const QueryBlock& block, const at::Tensor& dy, const at::Tensor& lse, const at::Tensor& delta,

@@ -78,8 +78,8 @@ class Builder {
     script_.module = container("Model", unit_);
     const auto& signature = script_.signature;
     auto text = signature.declaration();
-    if (model_.encoder) {
-      script_.module.register_module("encoder", encoder());
+    if (model_.encoder && plan_.encoder) {
+      script_.module.register_module("encoder", encoder(*plan_.encoder));
       text += "    context = self.encoder.forward(context" +
               std::string(signature.context_mask ? ", context_mask" : "") + ")\n";
     }
@@ -98,11 +98,11 @@ class Builder {
 
  private:
   /// Its key mask is the context mask of the model.
-  jit::Module encoder() {
+  jit::Module encoder(const bind::StackPlan& plan) {
     in_encoder_ = true;
     auto module = container("encoder", unit_);
     const Signature own{.key_mask = script_.signature.context_mask};
-    const auto text = stack(module, *model_.encoder, *plan_.encoder, "encoder.", own);
+    const auto text = stack(module, *model_.encoder, plan, "encoder.", own);
     module.define(own.declaration() + text + "    return x\n");
     in_encoder_ = false;
     return module;
@@ -112,7 +112,7 @@ class Builder {
   std::string stack(jit::Module& parent, const model::Stack& stack, const bind::StackPlan& plan,
                     const std::string& prefix, const Signature& signature) {
     std::string text;
-    if (stack.embedding) {
+    if (stack.embedding && plan.embedding) {
       const auto& position = plan.embedding->position;
       add(parent, {.path = prefix + "embedding",
                    .variant = position ? position.variant->name : "embedding",

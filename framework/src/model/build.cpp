@@ -21,7 +21,7 @@ void expect_room(const bind::Plan& plan) {
 /// Floating tensors are cast; masks and tables of integers keep their type.
 void place(torch::nn::Module& model, at::Device device, at::ScalarType dtype) {
   const torch::NoGradGuard no_grad;
-  const auto move = [&](at::Tensor tensor) {
+  const auto move = [&](const at::Tensor& tensor) {
     tensor.set_data(tensor.to(device, tensor.is_floating_point() ? dtype : tensor.scalar_type()));
   };
   for (const auto& parameter : model.parameters()) move(parameter);

@@ -41,8 +41,8 @@ std::vector<at::Tensor> distinct_parameters(const torch::nn::Module& module) {
   return parameters;
 }
 
-ResourceError too_large(const std::string& why) {
-  return ResourceError("the model's sizes are too large for any tensor: " + why);
+[[noreturn]] void refuse_size(const std::string& why) {
+  throw ResourceError("the model's sizes are too large for any tensor: " + why);
 }
 
 /// Builds without memory. Sizes that no tensor can have are the config's fault, not the library's.
@@ -54,9 +54,9 @@ auto without_memory(Make&& make) {
   } catch (const c10::Error& error) {
     const std::string text = error.what_without_backtrace();
     if (!support::means_out_of_memory(text)) throw;
-    throw too_large(text);
+    refuse_size(text);
   } catch (const ResourceError& error) {  // the same, within a plugin
-    throw too_large(error.what());
+    refuse_size(error.what());
   }
 }
 

@@ -284,13 +284,13 @@ class Benchmark {
     for (const auto& name : candidate.model.backward_needs.uncounted) {
       if (std::ranges::find(run.uncounted, name) == run.uncounted.end()) run.uncounted.push_back(name);
     }
-    if (!run.baseline) return std::move(run);
+    if (!run.baseline || !candidate.core || !candidate.direct) return std::move(run);
     auto& baseline = *run.baseline;
     const auto &core = *candidate.core, &direct = *candidate.direct;
     baseline.core = side_of(turns, core, gemm);
     baseline.direct = side_of(turns, direct, gemm);
     baseline.forward_speedup = median_ratio(turns.seconds(direct.forward), turns.seconds(core.forward));
-    if (core.backward) {
+    if (core.backward && direct.backward) {
       baseline.backward_speedup = median_ratio(turns.seconds(*direct.backward), turns.seconds(*core.backward));
     }
     return std::move(run);
@@ -300,7 +300,7 @@ class Benchmark {
     if (!options_.progress) return;
     std::string what;
     for (const auto& [name, value] : point) what += name + " " + value + ", ";
-    const auto rounds = static_cast<std::size_t>(options_.warm_up + options_.repeats);
+    const auto rounds = static_cast<std::size_t>(options_.warm_up) + static_cast<std::size_t>(options_.repeats);
     options_.progress(what + step, done_, rounds * points_.size());
   }
 

@@ -9,15 +9,13 @@
 namespace headwright::run {
 namespace {
 
-std::string known_names() {
-  return "expected seq_len, batch_size or the path of a config value, such as model.n_heads";
-}
+constexpr auto kKnownNames = "expected seq_len, batch_size or the path of a config value, such as model.n_heads";
 
 void check_name(const std::string& name, const std::string& where) {
   if (is_size(name) || name.find('.') != std::string::npos) return;
   const std::vector<std::string> names{"seq_len", "batch_size"};
   const auto near = support::nearest(name, names);
-  throw InputError(where + "got axis '" + support::printable(name) + "', " + known_names() +
+  throw InputError(where + "got axis '" + support::printable(name) + "', " + kKnownNames +
                    (near ? "; did you mean '" + *near + "'?" : ""));
 }
 

@@ -76,7 +76,7 @@ class Collection {
     if (!run.baseline) return;
     put("attention forward, core", 2, run.baseline->core.forward);
     put("attention forward, " + run.baseline->name, 3, run.baseline->direct.forward);
-    if (!run.baseline->core.backward) return;
+    if (!run.baseline->core.backward || !run.baseline->direct.backward) return;
     put("attention backward, core", 4, *run.baseline->core.backward);
     put("attention backward, " + run.baseline->name, 5, *run.baseline->direct.backward);
   }
@@ -95,7 +95,10 @@ struct Axis {
 std::vector<double> ticks(const Axis& axis) {
   const bool wide = axis.most / axis.least > 2000;
   std::vector<double> found;
-  for (double power = std::pow(10, std::floor(std::log10(axis.least))); power <= axis.most; power *= 10) {
+  const auto first = static_cast<int>(std::floor(std::log10(axis.least))),
+             last = static_cast<int>(std::log10(axis.most) + 1);
+  for (int exponent = first; exponent <= last; ++exponent) {
+    const double power = std::pow(10, exponent);
     for (const double step : {1.0, 2.0, 5.0}) {
       const double value = power * step;
       if ((step == 1 || !wide) && value >= axis.least * 0.999 && value <= axis.most * 1.001) found.push_back(value);

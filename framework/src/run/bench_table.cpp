@@ -176,9 +176,8 @@ Table bench_table(const Bench& bench) {
 }
 
 Table baseline_table(const Bench& bench) {
-  const auto has = [](const auto& run) { return run.baseline.has_value(); };
-  const auto first = std::ranges::find_if(bench.runs, has);
-  if (first == bench.runs.end()) return {};
+  const auto first = std::ranges::find_if(bench.runs, [](const auto& run) { return run.baseline.has_value(); });
+  if (first == bench.runs.end() || !first->baseline) return {};
   const auto& name = first->baseline->name;
   const bool backward = first->baseline->core.backward.has_value();
   std::vector<std::string> columns{"LAYER", "Q", "K", "MASK", "KERNEL", "FORWARD core", name, name + " / core"};
@@ -192,7 +191,7 @@ Table baseline_table(const Bench& bench) {
     row.insert(row.end(), {baseline.layer, shape(baseline.q_shape), shape(baseline.k_shape), baseline.mask,
                            baseline.kernel, spread_text(baseline.core.forward.seconds),
                            spread_text(baseline.direct.forward.seconds), short_text(baseline.forward_speedup)});
-    if (baseline.core.backward) {
+    if (baseline.core.backward && baseline.direct.backward && baseline.backward_speedup) {
       row.insert(row.end(), {spread_text(baseline.core.backward->seconds),
                              spread_text(baseline.direct.backward->seconds), short_text(*baseline.backward_speedup)});
     }

@@ -1,5 +1,7 @@
 #include "run/input_choice.h"
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
 
 #include "spec/load.h"
@@ -31,10 +33,8 @@ std::string absolute(const std::string& path) { return std::filesystem::absolute
 void choose_input(Node& root, const InputChoice& choice) {
   if (Node* input = root.find("input"); input != nullptr && input->type == Node::Type::map) {
     std::erase_if(input->entries, [](const spec::Entry& entry) {
-      for (const auto* key : {"values", "tokens", "file", "tensor", "random", "lengths", "key_mask", "document_ids"}) {
-        if (entry.key == key) return true;
-      }
-      return false;
+      constexpr std::array keys{"values", "tokens", "file", "tensor", "random", "lengths", "key_mask", "document_ids"};
+      return std::ranges::any_of(keys, [&](const char* key) { return entry.key == key; });
     });
   }
   switch (choice.key) {

@@ -1,5 +1,6 @@
 #include "core/mask_drawing.h"
 
+#include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
