@@ -95,7 +95,7 @@ TEST(Sigmoid, IsComputedByTheCore) {
 }
 
 TEST(Sigmoid, RefusesWhatDoesNotFit) {
-  const auto said = [](ParamMap params) { return headwright::test::complaints("sigmoid", dims(2), params); };
+  const auto said = [](const ParamMap& params) { return headwright::test::complaints("sigmoid", dims(2), params); };
   EXPECT_THAT(said({}), testing::IsEmpty());
   EXPECT_THAT(said({{"scale", Value{1.0}}, {"qk_norm", loops::text("l2")}}),
               testing::ElementsAre(testing::HasSubstr("scale: has no place beside qk_norm: l2")));

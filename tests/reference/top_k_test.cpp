@@ -12,7 +12,6 @@ namespace {
 
 using headwright::Mask;
 using headwright::ParamMap;
-using headwright::ScoreModifier;
 using headwright::Value;
 using loops::Row;
 using loops::Rows;
