@@ -26,7 +26,8 @@ inline std::string quoted(const std::string& argument) {
 inline Outcome run_command(const std::string& line, const std::filesystem::path& folder,
                            const std::filesystem::path& scratch) {
   const auto out = scratch / "stdout", err = scratch / "stderr";
-  const auto command = "cd " + quoted(folder) + " && { " + line + "; } </dev/null >" + quoted(out) + " 2>" + quoted(err);
+  const auto command =
+      "cd " + quoted(folder) + " && { " + line + "; } </dev/null >" + quoted(out) + " 2>" + quoted(err);
   const auto status = std::system(command.c_str());  // NOLINT(bugprone-command-processor): the shell is what is meant
   const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   constexpr std::size_t kMost = 16 << 20;

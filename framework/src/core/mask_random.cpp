@@ -111,7 +111,8 @@ Mask Mask::random(std::int64_t n_blocks, std::int64_t block_size, std::int64_t s
 }
 
 MaskKind core::random_kind() {
-  return {"random", "each block of queries sees `n_blocks` blocks of keys, drawn over all keys, padding too, from `seed`",
+  return {"random",
+          "each block of queries sees `n_blocks` blocks of keys, drawn over all keys, padding too, from `seed`",
           specs_of<Params>(), [](const ParamMap& values) {
             const auto params = params_from<Params>(values);
             return Mask::random(params.n_blocks, params.block_size, params.seed);
