@@ -1,6 +1,7 @@
 // The positions that change scores, ALiBi and T5's relative bias, against loops over doubles.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <algorithm>
 
 #include <cmath>
 #include <numbers>
@@ -119,7 +120,7 @@ long bucket(long ahead, const Buckets& b) {
     if (ahead > 0) base = n;
     far = std::abs(ahead);
   }
-  if (far < 0) far = 0;
+  far = std::max(far, 0L);
   const long exact = n / 2;
   if (far < exact) return base + far;
   // The whole part of (n - exact) ln(far / exact) / ln(max / exact), without its rounding: the last class whose lower

@@ -15,9 +15,11 @@ class Band final : public MaskNode {
 
   at::Tensor visible(const MaskInputs& inputs) const override {
     const auto distance = inputs.q_positions - inputs.k_positions;  // (q_len, k_len)
-    if (!left_) return distance >= -*right_;
-    if (!right_) return distance <= *left_;
-    return (distance >= -*right_).logical_and_(distance <= *left_);
+    at::Tensor seen;
+    if (right_) seen = distance >= -*right_;
+    if (!left_) return seen;
+    const auto near = distance <= *left_;
+    return seen.defined() ? seen.logical_and(near) : near;
   }
   std::string to_string() const override { return text_; }
 
