@@ -24,7 +24,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 CLANG_TIDY = str(ROOT / ".venv/bin/clang-tidy")
 BUILD = ROOT / "build" / "lint"
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "headwright" / "lint"
-HOURS_OF_A_LANDING = 4
+HOURS_OF_A_LANDING = 3
 INCLUDE = re.compile(rb'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
 

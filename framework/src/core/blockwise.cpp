@@ -38,11 +38,10 @@ std::vector<at::Tensor> learned_in(const Scoring& scoring) {
 Blockwise::Blockwise(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Scoring& scoring)
     : Blockwise(q, k, v, scoring, sizes_for(q)) {}
 
-Blockwise::Blockwise(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Scoring& scoring,
-                     const BlockSizes& sizes)
-    : q_(q),
-      k_(k),
-      v_(v),
+Blockwise::Blockwise(at::Tensor q, at::Tensor k, at::Tensor v, const Scoring& scoring, const BlockSizes& sizes)
+    : q_(std::move(q)),
+      k_(std::move(k)),
+      v_(std::move(v)),
       scoring_(scoring),
       inputs_(mask_inputs(q_, k_, scoring)),
       place_(score_place(inputs_, scoring)),

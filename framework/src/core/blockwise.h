@@ -17,8 +17,7 @@ namespace headwright::core {
 class Blockwise {
  public:
   Blockwise(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Scoring& scoring);
-  Blockwise(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Scoring& scoring,
-            const BlockSizes& sizes);
+  Blockwise(at::Tensor q, at::Tensor k, at::Tensor v, const Scoring& scoring, const BlockSizes& sizes);
 
   struct Result {
     at::Tensor y;    // (batch, n_heads, q_len, d_value) in v's dtype

@@ -176,10 +176,13 @@ Table bench_table(const Bench& bench) {
 }
 
 Table baseline_table(const Bench& bench) {
-  const auto first = std::ranges::find_if(bench.runs, [](const auto& run) { return run.baseline.has_value(); });
-  if (first == bench.runs.end() || !first->baseline) return {};
-  const auto& name = first->baseline->name;
-  const bool backward = first->baseline->core.backward.has_value();
+  const BenchBaseline* first = nullptr;
+  for (const auto& run : bench.runs) {
+    if (first == nullptr && run.baseline) first = &*run.baseline;
+  }
+  if (first == nullptr) return {};
+  const auto& name = first->name;
+  const bool backward = first->core.backward.has_value();
   std::vector<std::string> columns{"LAYER", "Q", "K", "MASK", "KERNEL", "FORWARD core", name, name + " / core"};
   if (backward) columns.insert(columns.end(), {"BACKWARD core", name, name + " / core"});
   Table table{heading(bench, columns)};
