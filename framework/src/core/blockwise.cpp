@@ -22,6 +22,8 @@ BlockSizes sizes_for(const at::Tensor& q) {
   return sizes;
 }
 
+}  // namespace
+
 std::vector<at::Tensor> learned_in(const Scoring& scoring) {
   std::vector<at::Tensor> learned;
   for (const auto& modifier : scoring.modifiers) {
@@ -32,8 +34,6 @@ std::vector<at::Tensor> learned_in(const Scoring& scoring) {
   }
   return learned;
 }
-
-}  // namespace
 
 Blockwise::Blockwise(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Scoring& scoring)
     : Blockwise(q, k, v, scoring, sizes_for(q)) {}

@@ -10,6 +10,9 @@
 
 namespace headwright::core {
 
+/// Tensors of the modifiers that need a gradient, each once.
+std::vector<at::Tensor> learned_in(const Scoring& scoring);
+
 /// A request cut into rectangles, on plain tensors without gradient.
 ///
 /// Heads that share a key head lie behind each other, so that scores are (batch * n_kv_heads, group * rows, keys) for
@@ -27,14 +30,11 @@ class Blockwise {
 
   struct Gradients {
     at::Tensor q, k, v;
-    std::vector<at::Tensor> learned;  // as learned(); undefined = zero
+    std::vector<at::Tensor> learned;  // as learned_in(scoring); undefined = zero
     at::Tensor sink;                  // (n_heads); undefined where no sink is learned
   };
   /// dy, dlse: of y and lse; undefined = zero.
   Gradients backward(const Result& result, const at::Tensor& dy, const at::Tensor& dlse) const;
-
-  /// Tensors of the modifiers that need a gradient.
-  const std::vector<at::Tensor>& learned() const { return learned_; }
 
  private:
   struct Running;    // sums over the ranges of a block of queries

@@ -59,7 +59,7 @@ class BlockwiseKernel final : public Kernel {
 
   Attended run(const Request& request) const override {
     const auto& [q, k, v, scoring] = request;
-    auto learned = Blockwise(q, k, v, scoring).learned();
+    auto learned = learned_in(scoring);
     if (scoring.sink.defined()) learned.push_back(scoring.sink);
     const auto results = Function::apply(q, k, v, at::TensorList(learned), c10::make_intrusive<Kept>(scoring));
     Attended attended{results[0], results[1]};
