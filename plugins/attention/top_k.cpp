@@ -74,7 +74,7 @@ class TopK final : public headwright::QkvAttention {
     for (const auto& modifier : params_.modifiers) scores = modifier.apply(scores, place);
     auto weights = headwright::masked_softmax(scores, kept(scores, visible_keys(q, k, scoring)));
     note(inputs, "weights", "share of each key in a token's output, 0 for all but n_keys",
-         [&] { return chosen(weights, inputs.recorder->weight_choice()).to(q.scalar_type()); });
+         [&] { return weights.to(q.scalar_type()); });
     if (is_training() && params_.dropout > 0) weights = at::dropout(weights, params_.dropout, true);
     return grouped_matmul(weights, wide(v)).to(v.scalar_type());  // (batch, n_heads, seq, d_head)
   }
@@ -129,15 +129,6 @@ class TopK final : public headwright::QkvAttention {
     const auto order = std::get<1>(ranked.sort(/*stable=*/true, -1, /*descending=*/true));
     const auto largest = at::zeros_like(ranked, at::kBool).scatter(-1, order.slice(-1, 0, params_.n_keys), 1);
     return visible.defined() ? largest.logical_and(visible) : largest;  // (batch, n_heads, seq, keys)
-  }
-
-  static at::Tensor chosen(at::Tensor weights, const headwright::WeightChoice& choice) {
-    const auto rows = [&](const std::vector<std::int64_t>& list) {
-      return at::tensor(list, at::kLong).to(weights.device());
-    };
-    if (!choice.heads.empty()) weights = weights.index_select(1, rows(choice.heads));
-    if (!choice.queries.empty()) weights = weights.index_select(2, rows(choice.queries));
-    return weights;
   }
 
   const Params params_;

@@ -3,6 +3,8 @@
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 
+#include <set>
+
 #include "headwright/shapes.h"
 #include "helpers/configs.h"
 #include "helpers/temporary_folder.h"
@@ -66,6 +68,32 @@ TEST(Weights, OfVariantsThatRecordAllOfTheirs) {
              part = weights(plan, {.rows = {.heads = {1}, .queries = {5}}})[0].second;
   EXPECT_EQ(shape_text(whole), "(2, 2, 6, 6)");
   EXPECT_TRUE(part.equal(whole.slice(1, 1, 2).slice(2, 5, 6)));
+}
+
+TEST(Weights, ChosenRowsOfEveryShippedLayerAreThoseOfItsWholeMatrix) {
+  const WeightRequest some{.rows = {.heads = {0}, .queries = {1, 2}}};
+  std::set<std::string> without;
+  for (const auto& config : test::shipped_configs()) {
+    if (config.parent_path().filename() != "attention") continue;
+    SCOPED_TRACE(config.stem().string());
+    const auto plan = bind::resolve(spec::load(config), test::shipped_plugins());
+    tensor_io::Named whole;
+    try {
+      whole = weights(plan, {});
+    } catch (const InputError&) {
+      without.insert(config.stem().string());
+      continue;
+    }
+    const auto part = weights(plan, some);
+    ASSERT_EQ(part.size(), whole.size());
+    for (std::size_t i = 0; i < whole.size(); ++i) {
+      auto all = whole[i].second;
+      if (all.dim() == 3) all = all.unsqueeze(1);
+      const auto expected = all.slice(1, 0, 1).slice(2, 1, 3);
+      EXPECT_TRUE(part[i].second.allclose(expected, 1e-5, 1e-6)) << whole[i].first;
+    }
+  }
+  EXPECT_THAT(without, ::testing::UnorderedElementsAre("fourier", "lstm", "rnn"));
 }
 
 TEST(Weights, NeverAnEmptyAnswer) {
