@@ -23,14 +23,11 @@ class Additive final : public QkvAttention {
   static constexpr auto kSummary = "Bahdanau's attention: scores from a tanh of query plus key";
   static constexpr auto kSource = "arXiv:1409.0473, section 3.1";
 
-  struct Params : QkvOptions {
-    Mask mask;
-    double dropout = 0;
-
+  struct Params : ScoreOptions {
     static constexpr auto fields() {
       return std::tuple{
-          field("mask", &Params::mask, "which keys a query sees"),
-          field("dropout", &Params::dropout, "probability of dropping a weight in training", probability()),
+          kMaskRow,
+          kDropoutRow,
           field("qkv_bias", &Params::qkv_bias, "if the projections of q, k and v add a bias"),
           field("out_bias", &Params::out_bias, "if the output projection adds a bias"),
           field("cross", &Params::cross, "if keys and values come from the context"),
@@ -38,21 +35,10 @@ class Additive final : public QkvAttention {
     }
   };
 
-  static Claims claims(const Dims&, const Params& params) {
-    const bool causal = params.mask.hides_future() && !params.cross;
-    return {.causal = causal,
-            .context = params.cross,
-            .key_mask = true,
-            .core = true,
-            .cost = "O(seq^2 d_model)",
-            .cache = causal && !params.mask.reads_length(),
-            .document_ids = params.mask.reads_documents()};
-  }
+  static Claims claims(const Dims&, const Params& params) { return score_claims(params); }
 
-  static void check(const Dims&, const Params& params, Complaints& complaints) {
-    if (params.cross && params.mask.reads_documents()) {
-      complaints.add("mask", "got document, but a context has no document ids");
-    }
+  static void check(const Dims& dims, const Params& params, Complaints& complaints) {
+    check_scores(dims, params, complaints);
   }
 
   Additive(const Dims& dims, const Params& params) : QkvAttention(dims, params), params_(params) {
@@ -62,7 +48,7 @@ class Additive final : public QkvAttention {
   }
 
   KernelChoice kernel() const override {
-    auto scoring = scoring_of({});
+    auto scoring = this->scoring({}, params_);
     scoring.modifiers.push_back(
         modifier("additive", [](const at::Tensor& scores, const ScorePlace&) { return scores; }));
     return choose_kernel(scoring);
@@ -70,7 +56,7 @@ class Additive final : public QkvAttention {
 
  protected:
   at::Tensor mix(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Inputs& inputs) override {
-    auto scoring = scoring_of(inputs);
+    auto scoring = this->scoring(inputs, params_);
     scoring.modifiers.push_back(scores_of(q, k));
     // The core's own product of q and k is not used, so it gets one channel of each.
     const auto q1 = q.slice(-1, 0, 1), k1 = k.slice(-1, 0, 1);
@@ -94,13 +80,6 @@ class Additive final : public QkvAttention {
                       return at::einsum("bhijd,hd->bhij", {hidden, weight.to(scores.dtype())}).contiguous();
                     },
                     {q, keys, weight});
-  }
-
-  Scoring scoring_of(const Inputs& inputs) const {
-    auto scoring = this->scoring(inputs);
-    scoring.mask = params_.mask;
-    scoring.dropout = is_training() ? params_.dropout : 0;
-    return scoring;
   }
 
   const Params params_;

@@ -18,18 +18,15 @@ class Differential final : public headwright::QkvAttention {
   static constexpr auto kSummary = "the difference of two softmax maps per head";
   static constexpr auto kSource = "arXiv:2410.05258, section 2.1";
 
-  struct Params : headwright::QkvOptions {
-    headwright::Mask mask;
-    std::vector<headwright::ScoreModifier> modifiers;
-    std::optional<double> scale, lambda_init;
+  struct Params : headwright::ScoreOptions {
+    std::optional<double> lambda_init;
     double norm_eps = 1e-5;
-    double dropout = 0;
 
     static constexpr auto fields() {
       using headwright::field;
       return std::tuple_cat(
           std::tuple{
-              field("mask", &Params::mask, "which keys a query sees"),
+              headwright::kMaskRow,
               field("modifiers", &Params::modifiers,
                     "changes to the scores of both maps before the mask, in their order"),
               field("scale", &Params::scale, "factor on q . k; absent = 1 / sqrt(d_head / 2)", headwright::positive()),
@@ -45,15 +42,7 @@ class Differential final : public headwright::QkvAttention {
     }
   };
 
-  static headwright::Claims claims(const headwright::Dims&, const Params& params) {
-    return {.causal = params.mask.hides_future() && !params.cross,
-            .context = params.cross,
-            .key_mask = true,
-            .core = true,
-            .cost = "O(seq^2 d_model)",
-            .cache = params.mask.hides_future() && !params.cross && !params.mask.reads_length(),
-            .document_ids = params.mask.reads_documents()};
-  }
+  static headwright::Claims claims(const headwright::Dims&, const Params& params) { return score_claims(params); }
 
   static void check(const headwright::Dims& dims, const Params& params, headwright::Complaints& complaints) {
     const auto d_head = d_head_of(dims);
@@ -62,17 +51,11 @@ class Differential final : public headwright::QkvAttention {
       return;
     }
     const auto halves = halved(dims);
-    check_options(halves, params, complaints);
+    check_scores(halves, params, complaints);
     const auto* position = params.position.variant;
     if (position != nullptr && position->claims(halves, params.position.values).bias) {
       complaints.add("position",
                      "got '" + position->name + "', which changes scores; differential takes one that rotates");
-    }
-    if (params.scale && params.qk_norm == "l2") {
-      complaints.add("scale", "has no place beside qk_norm: l2, which learns a scale for each head");
-    }
-    if (params.cross && params.mask.reads_documents()) {
-      complaints.add("mask", "got document, but a context has no document ids");
     }
   }
 
@@ -90,7 +73,7 @@ class Differential final : public headwright::QkvAttention {
     sub_norm_ = register_parameter("sub_norm", at::ones({d_head_}));
   }
 
-  headwright::KernelChoice kernel() const override { return choose_kernel(scoring_of({})); }
+  headwright::KernelChoice kernel() const override { return choose_kernel(scoring({}, params_)); }
 
  protected:
   at::Tensor mix(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
@@ -99,7 +82,7 @@ class Differential final : public headwright::QkvAttention {
     const auto q1 = every_other_head(q, 0), q2 = every_other_head(q, 1);  // (batch, n_heads, seq, d_head / 2)
     const auto k1 = every_other_head(k, 0), k2 = every_other_head(k, 1);
     const auto values = v.unflatten(1, {dims_.n_kv_heads / 2, 2}).transpose(2, 3).flatten(-2);
-    const auto scoring = scoring_of(inputs);
+    const auto scoring = this->scoring(inputs, params_);
     const auto lambda = this->lambda();
     note(inputs, "lambda", "factor on the second map", [&] { return lambda; });
     note(inputs, "weights", "share of each key in a token's output, first map minus lambda times the second", [&] {
@@ -127,20 +110,10 @@ class Differential final : public headwright::QkvAttention {
   }
 
   at::Tensor lambda() const {
-    const auto type = at::isReducedFloatingType(lambda_q1_.scalar_type()) ? at::kFloat : lambda_q1_.scalar_type();
-    const auto exp_of_product = [&](const at::Tensor& a, const at::Tensor& b) {
-      return (a.to(type) * b.to(type)).sum().exp();
+    const auto exp_of_product = [](const at::Tensor& a, const at::Tensor& b) {
+      return (headwright::wide(a) * headwright::wide(b)).sum().exp();
     };
     return exp_of_product(lambda_q1_, lambda_k1_) - exp_of_product(lambda_q2_, lambda_k2_) + lambda_init_;
-  }
-
-  headwright::Scoring scoring_of(const headwright::Inputs& inputs) const {
-    auto scoring = this->scoring(inputs);
-    if (params_.scale) scoring.scale = params_.scale;
-    scoring.mask = params_.mask;
-    scoring.modifiers = params_.modifiers;  // the position rotates, so it adds none
-    scoring.dropout = is_training() ? params_.dropout : 0;
-    return scoring;
   }
 
   const Params params_;

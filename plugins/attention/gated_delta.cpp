@@ -161,22 +161,9 @@ class GatedDelta final : public Attention {
 
   std::int64_t channels() const { return n_heads_ * (2 * d_head_ + d_value_); }
 
-  /// Sums over a long sequence outgrow half types, and no half type solves triangular systems.
-  static at::ScalarType wide(at::ScalarType type) {
-    return type == at::kHalf || type == at::kBFloat16 ? at::kFloat : type;
-  }
-
   static at::Tensor hidden_tokens(const Inputs& in) {
-    if (!in.key_mask.defined()) return {};
-    auto visible = in.key_mask;
-    if (in.cache != nullptr) {
-      const auto before = in.cache->tokens(), all = before + in.x.size(1);
-      if (visible.size(1) != all) {
-        refuse_shape("gated_delta", "key_mask", visible, "(batch, " + std::to_string(all) + "), all tokens so far");
-      }
-      visible = visible.slice(1, before);
-    }
-    return visible.logical_not().unsqueeze(-1);
+    const auto visible = key_mask_of_x("gated_delta", in);
+    return visible.defined() ? visible.logical_not().unsqueeze(-1) : visible;  // (batch, seq, 1)
   }
 
   at::Tensor of_length_1(const at::Tensor& x) const {

@@ -207,11 +207,7 @@ class Latent final : public headwright::Attention {
 
   /// Turns the last d_rope channels of both.
   void turn(at::Tensor& q, at::Tensor& kept, const headwright::Inputs& inputs) {
-    auto positions = inputs.positions;
-    if (!positions.defined()) {
-      positions = headwright::positions_along(inputs.x, 1);
-      if (inputs.cache != nullptr) positions = positions + inputs.cache->length.to(positions.device());
-    }
+    const auto positions = positions_of(inputs);
     const auto shared = kept.slice(-1, widths_.latent).unsqueeze(1);  // (batch, 1, seq, d_rope)
     const auto [q_part, k_part] = position_->rotate(q.slice(-1, widths_.nope), shared, positions, positions);
     q = at::cat({q.slice(-1, 0, widths_.nope), q_part}, -1);
@@ -219,14 +215,12 @@ class Latent final : public headwright::Attention {
   }
 
   headwright::Scoring scoring(const headwright::Inputs& inputs) const {
-    return {.scale = params_.scale.value_or(1 / std::sqrt(static_cast<double>(widths_.nope + widths_.rope))),
-            .mask = params_.mask,
-            .key_mask = inputs.key_mask,
-            .modifiers = params_.modifiers,
-            .dropout = is_training() ? params_.dropout : 0,
-            .same_sequence = inputs.cache == nullptr,
-            .kernel = dims_.kernel,
-            .document_ids = inputs.document_ids};
+    auto scoring = scoring_of_run(inputs, dims_, /*cross=*/false);
+    scoring.scale = params_.scale.value_or(1 / std::sqrt(static_cast<double>(widths_.nope + widths_.rope)));
+    scoring.mask = params_.mask;
+    scoring.modifiers = params_.modifiers;
+    scoring.dropout = is_training() ? params_.dropout : 0;
+    return scoring;
   }
 
   at::Tensor attended(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const headwright::Inputs& inputs) {

@@ -85,7 +85,8 @@ class Linear final : public Attention {
     // The queries of one key head stand side by side: (batch, n_kv_heads, group, seq, d_head).
     const auto phi_q = features(q.to(type)).unflatten(1, {n_kv_heads_, n_heads_ / n_kv_heads_});
     auto phi_k = features(k.to(type));
-    if (in.key_mask.defined()) phi_k = phi_k.masked_fill(hidden(in), 0);
+    const auto visible = key_mask_of_x("linear", in);
+    if (visible.defined()) phi_k = phi_k.masked_fill(visible.logical_not().unsqueeze(1).unsqueeze(-1), 0);
     // A value of 1 beside the others sums up what the outputs are divided by.
     const auto values = v.to(type);
     const auto v_and_1 = at::cat({values, at::ones_like(values.slice(-1, 0, 1))}, -1);
@@ -101,26 +102,8 @@ class Linear final : public Attention {
   }
 
  private:
-  /// Sums over a long sequence outgrow half types.
-  static at::ScalarType wide(at::ScalarType type) {
-    return type == at::kHalf || type == at::kBFloat16 ? at::kFloat : type;
-  }
-
   /// elu(x) + 1, without the sum in which the digits of a small exp(x) would be lost.
   static at::Tensor features(const at::Tensor& x) { return x.clamp_max(0).exp() + x.relu(); }
-
-  /// (batch, 1, seq, 1) bool, of the tokens in x
-  static at::Tensor hidden(const Inputs& in) {
-    auto visible = in.key_mask;
-    if (in.cache != nullptr) {
-      const auto before = in.cache->tokens(), all = before + in.x.size(1);
-      if (visible.size(1) != all) {
-        refuse_shape("linear", "key_mask", visible, "(batch, " + std::to_string(all) + "), all tokens so far");
-      }
-      visible = visible.slice(1, before);
-    }
-    return visible.logical_not().unsqueeze(1).unsqueeze(-1);
-  }
 
   at::Tensor weights(const at::Tensor& phi_q, const at::Tensor& phi_k) const {
     auto scores = phi_q.matmul(phi_k.transpose(-2, -1).unsqueeze(2));  // (batch, n_kv_heads, group, seq, seq)

@@ -164,9 +164,8 @@ class Lsh final : public Attention {
     const auto k = qk / qk.square().sum(-1, true).add(1e-12).sqrt();
     const auto times = times_seen(places);
     const auto seen = times.gt(0);
-    const auto dtype = at::isReducedFloatingType(qk.scalar_type()) ? at::kFloat : qk.scalar_type();
-    auto scores = rows(qk.to(dtype), places.token).matmul(rows(k.to(dtype), places.keys).transpose(-2, -1));
-    scores = scores / std::sqrt(static_cast<double>(d_head_)) - times.clamp_min(1).to(dtype).log();
+    auto scores = rows(wide(qk), places.token).matmul(rows(wide(k), places.keys).transpose(-2, -1));
+    scores = scores / std::sqrt(static_cast<double>(d_head_)) - times.clamp_min(1).to(scores.scalar_type()).log();
     scores = scores.masked_fill(seen.logical_not(), -INFINITY);
 
     const auto by_token = [&](const at::Tensor& x) {  // (.., n_chunks, chunk_size) -> (batch, n_heads, n_rounds, seq)
@@ -186,7 +185,7 @@ class Lsh final : public Attention {
     const auto divisor = at_slots(sums.masked_fill(found.alone, 1)).masked_fill(places.token.eq(qk.size(2)), 1);
     found.share = powers / divisor.unsqueeze(-1);
     const auto parts =
-        found.share.matmul(rows(v.to(dtype), places.keys)).flatten(3, 4);  // (batch, n_heads, n_rounds, slots, d)
+        found.share.matmul(rows(wide(v), places.keys)).flatten(3, 4);  // (batch, n_heads, n_rounds, slots, d)
     const auto own_slots = places.slot.unsqueeze(-1).expand({-1, -1, -1, -1, d_head_});
     const auto itself = found.alone.logical_and(places.hidden.squeeze(2).logical_not());
     found.y = parts.gather(3, own_slots).sum(2).to(v.scalar_type()) + v * itself.unsqueeze(-1);

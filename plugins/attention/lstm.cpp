@@ -56,7 +56,7 @@ class Lstm final : public Attention {
 
   at::Tensor forward(const Inputs& inputs) override {
     if (inputs.x.size(1) == 0) return at::linear(inputs.x, weights_[0].slice(0, 0, d_out_));  // no token, no state
-    if (inputs.cache != nullptr) return go_on(inputs.x, inputs.key_mask, *inputs.cache);
+    if (inputs.cache != nullptr) return go_on(inputs.x, key_mask_of_x("lstm", inputs), *inputs.cache);
     const auto& x = inputs.x;
     // Zeros by the batch's size, which a trace must not write down.
     const auto zeros = at::zeros_like(x.select(1, 0).slice(1, 0, 1)).expand({-1, d_out_});  // (batch, d_out)
@@ -82,27 +82,23 @@ class Lstm final : public Attention {
     return {all, {h.squeeze(0), c.squeeze(0)}};
   }
 
-  /// key_mask: of all tokens so far, or undefined.
-  at::Tensor go_on(const at::Tensor& x, const at::Tensor& key_mask, Cache& cache) const {
-    const auto before = cache.tokens(), seq_len = x.size(1);
+  /// visible: of x's tokens, (batch, seq) bool, or undefined.
+  at::Tensor go_on(const at::Tensor& x, const at::Tensor& visible, Cache& cache) const {
+    const auto seq_len = x.size(1);
     auto &h = cache.at("h"), &c = cache.at("c");
     cache.length = cache.length + seq_len;
-    if (!key_mask.defined()) {
+    if (!visible.defined()) {
       const auto [all, last] = run(x, {h, c});
       h = last.h;
       c = last.c;
       return all;
     }
-    if (key_mask.size(1) != before + seq_len) {
-      refuse_shape("lstm", "key_mask", key_mask,
-                   "(batch, " + std::to_string(before + seq_len) + "), all tokens so far");
-    }
     std::vector<at::Tensor> all;
     for (std::int64_t t = 0; t < seq_len; ++t) {
-      const auto visible = key_mask.slice(1, before + t, before + t + 1);  // (batch, 1)
+      const auto here = visible.slice(1, t, t + 1);  // (batch, 1)
       const auto next = run(x.slice(1, t, t + 1), {h, c}).second;
-      h = at::where(visible, next.h, h);
-      c = at::where(visible, next.c, c);
+      h = at::where(here, next.h, h);
+      c = at::where(here, next.c, c);
       all.push_back(h);
     }
     return at::stack(all, 1);  // (batch, seq, d_out)

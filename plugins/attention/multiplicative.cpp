@@ -94,12 +94,10 @@ class Multiplicative final : public Attention {
   }
 
   Scoring scoring_of(const Inputs& inputs) const {
-    Scoring scoring{.scale = 1, .mask = params_.mask};
-    scoring.key_mask = params_.cross ? inputs.context_mask : inputs.key_mask;
-    if (!params_.cross) scoring.document_ids = inputs.document_ids;
-    scoring.same_sequence = !params_.cross;
+    auto scoring = scoring_of_run(inputs, dims_, params_.cross);
+    scoring.scale = 1;
+    scoring.mask = params_.mask;
     scoring.dropout = is_training() ? params_.dropout : 0;
-    scoring.kernel = dims_.kernel;
     return scoring;
   }
 

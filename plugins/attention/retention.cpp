@@ -83,12 +83,11 @@ class Retention final : public Attention {
 
   at::Tensor forward(const Inputs& in) override {
     const auto type = wide(in.x.scalar_type());
-    const auto before = in.cache != nullptr ? in.cache->tokens() : 0;
-    auto positions = in.positions.defined() ? in.positions : positions_along(in.x, 1);
-    if (before > 0 && !in.positions.defined()) positions = positions + before;
+    const auto positions = positions_of(in);
     const auto q = turned(split_heads(q_proj_(in.x), n_heads_).to(type), positions);  // (batch, n_heads, seq, d_head)
     auto k = turned(split_heads(k_proj_(in.x), n_heads_).to(type), positions) / std::sqrt(static_cast<double>(d_head_));
-    if (in.key_mask.defined()) k = k.masked_fill(hidden(in, before), 0);
+    const auto visible = key_mask_of_x("retention", in);
+    if (visible.defined()) k = k.masked_fill(visible.logical_not().unsqueeze(1).unsqueeze(-1), 0);
     const auto v = split_heads(v_proj_(in.x), n_heads_).to(type);  // (batch, n_heads, seq, d_value)
     note(in, "q", "queries, turned (batch, n_heads, seq, d_head)", [&] { return q; });
     note(in, "k", "keys, turned and scaled (batch, n_heads, seq, d_head)", [&] { return k; });
@@ -105,24 +104,6 @@ class Retention final : public Attention {
  private:
   static std::int64_t width_of_head(const Dims& dims) {
     return dims.d_head > 0 ? dims.d_head : dims.d_model / dims.n_heads;
-  }
-
-  /// Sums over a long sequence outgrow half types.
-  static at::ScalarType wide(at::ScalarType type) {
-    return type == at::kHalf || type == at::kBFloat16 ? at::kFloat : type;
-  }
-
-  /// (batch, 1, seq, 1) bool. before: tokens in the cache, which the mask covers too.
-  static at::Tensor hidden(const Inputs& in, std::int64_t before) {
-    auto visible = in.key_mask;
-    if (in.cache != nullptr) {
-      const auto all = before + in.x.size(1);
-      if (visible.size(1) != all) {
-        refuse_shape("retention", "key_mask", visible, "(batch, " + std::to_string(all) + "), all tokens so far");
-      }
-      visible = visible.slice(1, before);
-    }
-    return visible.logical_not().unsqueeze(1).unsqueeze(-1);
   }
 
   /// x: (batch, n_heads, seq, d_head), positions: (seq) or (batch, seq)

@@ -5,6 +5,8 @@
 // Source: Vaswani et al. 2017, arXiv:1706.03762, section 3.2; grouped queries: Ainslie et al. 2023, arXiv:2305.13245;
 //         learned sink: OpenAI 2025, arXiv:2508.10925 (gpt-oss), section 2.
 // Cost:   O(seq^2 d_model), or O(seq visible d_model) where the mask shows few keys.
+#include <algorithm>
+
 #include "headwright/plugin.h"
 
 namespace {
@@ -16,46 +18,37 @@ class Softmax final : public QkvAttention {
   static constexpr auto kSummary = "scaled dot-product attention with masks, grouped heads and cross-attention";
   static constexpr auto kSource = "arXiv:1706.03762, section 3.2";
 
-  struct Params : QkvOptions {
-    Mask mask;
-    std::vector<ScoreModifier> modifiers;
+  struct Params : ScoreOptions {
     std::string bias_order = "first";
     std::string normaliser = "softmax";
     bool sink = false;
-    std::optional<double> scale;
-    double dropout = 0;
 
     static constexpr auto fields() {
       return std::tuple_cat(
           std::tuple{
-              field("mask", &Params::mask, "which keys a query sees"),
-              field("modifiers", &Params::modifiers, "changes to the scores before the mask, in their order"),
+              kMaskRow,
+              kModifiersRow,
               field("bias_order", &Params::bias_order,
                     "the position's bias is added before the modifiers or after them", one_of("first", "last")),
               field("normaliser", &Params::normaliser,
                     "softmax, or softmax_one whose rows may sum to less than 1: exp(s) / (1 + sum exp(s))",
                     one_of("softmax", "softmax_one")),
               field("sink", &Params::sink, "if a learned logit per head joins the softmax and is dropped after it"),
-              field("scale", &Params::scale, "factor on q . k; absent = 1 / sqrt(d_head)", positive()),
-              field("dropout", &Params::dropout, "probability of dropping a weight in training", probability()),
+              kScaleRow,
+              kDropoutRow,
           },
           qkv_fields());
     }
   };
 
   static Claims claims(const Dims&, const Params& params) {
-    const bool causal = params.mask.hides_future() && !params.cross;
-    return {.causal = causal,
-            .context = params.cross,
-            .key_mask = true,
-            .core = true,
-            .cost = params.mask.is_sparse() ? "O(seq visible d_model)" : "O(seq^2 d_model)",
-            .cache = causal && !params.mask.reads_length(),
-            .document_ids = params.mask.reads_documents()};
+    auto claims = score_claims(params);
+    if (params.mask.is_sparse()) claims.cost = "O(seq visible d_model)";
+    return claims;
   }
 
   static void check(const Dims& dims, const Params& params, Complaints& complaints) {
-    check_options(dims, params, complaints);
+    check_scores(dims, params, complaints);
     const auto* position = params.position.variant;
     const bool biases = position != nullptr && position->claims(dims, params.position.values).bias;
     if (params.bias_order == "last" && (!biases || params.modifiers.empty())) {
@@ -63,12 +56,6 @@ class Softmax final : public QkvAttention {
     }
     if (params.sink && params.normaliser != "softmax") {
       complaints.add("sink", "is one already in normaliser: softmax_one, where its logit is 0");
-    }
-    if (params.scale && params.qk_norm == "l2") {
-      complaints.add("scale", "has no place beside qk_norm: l2, which learns a scale for each head");
-    }
-    if (params.cross && params.mask.reads_documents()) {
-      complaints.add("mask", "got document, but a context has no document ids");
     }
   }
 
@@ -88,14 +75,10 @@ class Softmax final : public QkvAttention {
 
  private:
   Scoring scoring_of(const Inputs& inputs) const {
-    auto scoring = this->scoring(inputs);
-    if (params_.scale) scoring.scale = params_.scale;
-    scoring.mask = params_.mask;
-    const auto bias = params_.bias_order == "first" ? scoring.modifiers.end() : scoring.modifiers.begin();
-    scoring.modifiers.insert(bias, params_.modifiers.begin(), params_.modifiers.end());
+    auto scoring = this->scoring(inputs, params_);
+    if (params_.bias_order == "last") std::ranges::rotate(scoring.modifiers, scoring.modifiers.begin() + 1);
     scoring.sink = sink_;
     if (params_.normaliser == "softmax_one") scoring.normaliser = Normaliser::softmax_one;
-    scoring.dropout = is_training() ? params_.dropout : 0;
     return scoring;
   }
 

@@ -16,41 +16,20 @@ class TalkingHeads final : public QkvAttention {
   static constexpr auto kSummary = "attention whose heads are mixed before and after the softmax";
   static constexpr auto kSource = "arXiv:2003.02436, section 3";
 
-  struct Params : QkvOptions {
-    Mask mask;
-    std::optional<double> scale;
-    double dropout = 0;
-
+  struct Params : ScoreOptions {
     static constexpr auto fields() {
-      return std::tuple_cat(
-          std::tuple{
-              field("mask", &Params::mask, "which keys a query sees"),
-              field("scale", &Params::scale, "factor on q . k; absent = 1 / sqrt(d_head)", positive()),
-              field("dropout", &Params::dropout, "probability of dropping a weight in training", probability()),
-          },
-          qkv_fields());
+      return std::tuple_cat(std::tuple{kMaskRow, kScaleRow, kDropoutRow}, qkv_fields());
     }
   };
 
   static Claims claims(const Dims&, const Params& params) {
-    const bool causal = params.mask.hides_future() && !params.cross;
-    return {.causal = causal,
-            .context = params.cross,
-            .key_mask = true,
-            .core = true,
-            .cost = "O(seq^2 d_model n_kv_heads)",
-            .cache = causal && !params.mask.reads_length(),
-            .document_ids = params.mask.reads_documents()};
+    auto claims = score_claims(params);
+    claims.cost = "O(seq^2 d_model n_kv_heads)";
+    return claims;
   }
 
   static void check(const Dims& dims, const Params& params, Complaints& complaints) {
-    check_options(dims, params, complaints);
-    if (params.scale && params.qk_norm == "l2") {
-      complaints.add("scale", "has no place beside qk_norm: l2, which learns a scale for each head");
-    }
-    if (params.cross && params.mask.reads_documents()) {
-      complaints.add("mask", "got document, but a context has no document ids");
-    }
+    check_scores(dims, params, complaints);
   }
 
   TalkingHeads(const Dims& dims, const Params& params) : QkvAttention(dims, params), params_(params) {
@@ -84,9 +63,7 @@ class TalkingHeads final : public QkvAttention {
   }
 
   Scoring scoring_of(const Inputs& inputs) const {
-    auto scoring = this->scoring(inputs);
-    if (params_.scale) scoring.scale = params_.scale;
-    scoring.mask = params_.mask;
+    auto scoring = this->scoring(inputs, params_);
     const auto mix = logits_mix_;
     scoring.modifiers.push_back(
         modifier("talking_heads",
@@ -94,7 +71,6 @@ class TalkingHeads final : public QkvAttention {
                    return at::einsum("bhij,hg->bgij", {scores, mix.to(scores.dtype())}).contiguous();
                  },
                  {mix}));
-    scoring.dropout = is_training() ? params_.dropout : 0;
     return scoring;
   }
 

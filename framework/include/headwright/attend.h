@@ -88,6 +88,16 @@ HEADWRIGHT_API std::vector<std::string> kernel_names();
 HEADWRIGHT_API at::Tensor attention_weights(const at::Tensor& q, const at::Tensor& k, const Scoring& scoring,
                                             const WeightChoice& choice = {}, const at::Tensor& lse = {});
 
+/// For a variant that makes weights of scores in its own way, all of them in memory:
+/// scores after scale and modifiers, before the mask, (batch, n_heads, q_len, k_len), in float32 for half types;
+HEADWRIGHT_API at::Tensor attention_scores(const at::Tensor& q, const at::Tensor& k, const Scoring& scoring);
+
+/// what the mask and the key mask show, bool, 4 dimensions that broadcast to the scores; undefined = everything;
+HEADWRIGHT_API at::Tensor visible_keys(const at::Tensor& q, const at::Tensor& k, const Scoring& scoring);
+
+/// and the sums that weights make of v: (batch, n_heads, q_len, d_value), in v's dtype.
+HEADWRIGHT_API at::Tensor weighted_values(const at::Tensor& weights, const at::Tensor& v);
+
 /// Softmax over the last dimension among what is visible; rows that see nothing are zero, with finite gradients.
 /// visible: bool, broadcastable to scores; undefined = everything.
 HEADWRIGHT_API at::Tensor masked_softmax(const at::Tensor& scores, const at::Tensor& visible);

@@ -48,6 +48,16 @@ void note(const Inputs& inputs, std::string_view name, std::string_view meaning,
 HEADWRIGHT_API void note_weights(const Inputs& inputs, const at::Tensor& q, const at::Tensor& k, const Scoring& scoring,
                                  const at::Tensor& lse = {});
 
+/// Where the tokens of x stand: as given, or counted from 0, or on from what the cache holds. (seq) or (batch, seq).
+HEADWRIGHT_API at::Tensor positions_of(const Inputs& inputs);
+
+/// The part of the key mask that is of x: (batch, seq); undefined = all visible. With a cache, the mask covers all
+/// tokens so far: throws ShapeError "[op] key_mask: ..." where it does not.
+HEADWRIGHT_API at::Tensor key_mask_of_x(std::string_view op, const Inputs& inputs);
+
+/// What the run asks of a layer's scores: key mask, documents, alignment and kernel. cross: keys are of the context.
+HEADWRIGHT_API Scoring scoring_of_run(const Inputs& inputs, const Dims& dims, bool cross);
+
 /// Base of every attention variant.
 class HEADWRIGHT_API Attention : public torch::nn::Module {
  public:
@@ -91,6 +101,23 @@ constexpr auto qkv_fields() {
   };
 }
 
+/// Options of a variant that makes weights of the scores of q and k. A variant offers those of the rows that it
+/// honours; what it does not offer keeps its default.
+struct ScoreOptions : QkvOptions {
+  Mask mask;
+  std::vector<ScoreModifier> modifiers;
+  std::optional<double> scale;
+  double dropout = 0;
+};
+
+inline constexpr auto kMaskRow = field("mask", &ScoreOptions::mask, "which keys a query sees");
+inline constexpr auto kModifiersRow =
+    field("modifiers", &ScoreOptions::modifiers, "changes to the scores before the mask, in their order");
+inline constexpr auto kScaleRow =
+    field("scale", &ScoreOptions::scale, "factor on q . k; absent = 1 / sqrt(d_head)", positive());
+inline constexpr auto kDropoutRow =
+    field("dropout", &ScoreOptions::dropout, "probability of dropping a weight in training", probability());
+
 /// Owns the projections, the head split and merge, and the rotation; a variant supplies mix().
 class HEADWRIGHT_API QkvAttention : public Attention {
  public:
@@ -104,6 +131,12 @@ class HEADWRIGHT_API QkvAttention : public Attention {
   /// Complains about a position that is none for q, k or scores, and about options that have no effect.
   static void check_options(const Dims& dims, const QkvOptions& options, Complaints& complaints);
 
+  /// The same for options of scores, and complains where a mask or a scale has no place beside another option.
+  static void check_scores(const Dims& dims, const ScoreOptions& options, Complaints& complaints);
+
+  /// What follows from these options for a variant on the attention core, at a cost of O(seq^2 d_model).
+  static Claims score_claims(const ScoreOptions& options);
+
  protected:
   QkvAttention(const Dims& dims, const QkvOptions& options);
 
@@ -113,6 +146,9 @@ class HEADWRIGHT_API QkvAttention : public Attention {
   /// The key mask, the documents, the alignment, the position's bias and the kernel that `inputs` and the config ask
   /// for; a variant adds the rest.
   Scoring scoring(const Inputs& inputs) const;
+
+  /// The same with the options' mask, modifiers, scale, and dropout in training.
+  Scoring scoring(const Inputs& inputs, const ScoreOptions& options) const;
 
   const Dims dims_;
 

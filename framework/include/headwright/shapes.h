@@ -23,6 +23,10 @@ HEADWRIGHT_API at::Tensor positions_along(const at::Tensor& x, std::int64_t dim)
 /// Throws ShapeError if x is longer than the mask.
 HEADWRIGHT_API at::Tensor slice_mask(const at::Tensor& mask, const at::Tensor& x);
 
+/// float32 for half types, whose sums and softmax lose too much; any other type as it is.
+HEADWRIGHT_API at::ScalarType wide(at::ScalarType type);
+HEADWRIGHT_API at::Tensor wide(const at::Tensor& x);
+
 /// "(2, 4, 17, 16)"
 HEADWRIGHT_API std::string shape_text(const at::Tensor& x);
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <limits>
+#include "headwright/shapes.h"
 
 namespace headwright::core {
 namespace {
@@ -139,7 +140,7 @@ void Blockwise::sigmoid_rows(const QueryBlock& block, Result& result) const {
 Blockwise::Result Blockwise::forward() const {
   const auto shape = std::vector<std::int64_t>{q_.size(0), q_.size(1), q_.size(2)};
   Result result{.y = at::zeros({shape[0], shape[1], shape[2], v_.size(3)}, v_.options())};
-  const auto dtype = at::isReducedFloatingType(v_.scalar_type()) ? at::kFloat : v_.scalar_type();
+  const auto dtype = wide(v_.scalar_type());
   result.lse = sigmoid() ? at::empty({0}, v_.options()) : at::full(shape, kHidden, v_.options().dtype(dtype));
   for (const auto& block : blocks_) {
     if (block.keys.empty()) continue;  // zeros and -inf stay

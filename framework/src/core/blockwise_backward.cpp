@@ -5,6 +5,7 @@
 #include <torch/csrc/autograd/grad_mode.h>
 
 #include "core/blockwise.h"
+#include "headwright/shapes.h"
 
 namespace headwright::core {
 
@@ -87,8 +88,7 @@ std::pair<at::Tensor, at::Tensor> Blockwise::row_sums(const QueryBlock& block, c
 
 Blockwise::Gradients Blockwise::backward(const Result& result, const at::Tensor& dy, const at::Tensor& dlse) const {
   const auto zeros = [](const at::Tensor& x) {  // in the precision of the sums
-    return at::zeros(x.sizes(),
-                     x.options().dtype(at::isReducedFloatingType(x.scalar_type()) ? at::kFloat : x.scalar_type()));
+    return at::zeros(x.sizes(), x.options().dtype(wide(x.scalar_type())));
   };
   Gradients gradients{.q = at::zeros_like(q_), .k = zeros(k_), .v = zeros(v_)};
   gradients.learned.resize(learned_.size());

@@ -61,9 +61,6 @@ ScorePlace slice(const ScorePlace& place, const at::Tensor& queries, std::int64_
 /// mask_of(scoring): bool, 4 dimensions, broadcastable to (batch, n_heads, q_len, k_len); undefined = everything.
 at::Tensor visible_keys(const Scoring& scoring, const MaskInputs& inputs);
 
-/// x in float32 if it is in half precision: the products and the softmax of halves lose too much.
-at::Tensor wide(const at::Tensor& x);
-
 /// The scores after scale and modifiers, before the mask: (batch, n_heads, q_len, k_len).
 at::Tensor modified_scores(const at::Tensor& q, const at::Tensor& k, const Scoring& scoring, const ScorePlace& place);
 

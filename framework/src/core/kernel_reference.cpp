@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/kernel.h"
+#include "headwright/shapes.h"
 
 namespace headwright::core {
 namespace {
@@ -46,7 +47,7 @@ class Reference final : public Kernel {
       }
     }
     if (scoring.dropout > 0) weights = at::dropout(weights, scoring.dropout, true);
-    attended.y = grouped_matmul(weights, wide(v)).to(v.scalar_type());
+    attended.y = weighted_values(weights, v);
     if (!scoring.needs_lse) attended.lse.reset();
     return attended;
   }
@@ -65,6 +66,22 @@ at::Tensor modified_scores(const at::Tensor& q, const at::Tensor& k, const Scori
 }  // namespace headwright::core
 
 namespace headwright {
+
+at::Tensor attention_scores(const at::Tensor& q, const at::Tensor& k, const Scoring& scoring) {
+  core::check_query(q, k);
+  core::check_scoring(q, k, scoring);
+  return core::modified_scores(wide(q), wide(k), scoring, core::score_place(core::mask_inputs(q, k, scoring), scoring));
+}
+
+at::Tensor visible_keys(const at::Tensor& q, const at::Tensor& k, const Scoring& scoring) {
+  core::check_query(q, k);
+  core::check_scoring(q, k, scoring);
+  return core::visible_keys(scoring, core::mask_inputs(q, k, scoring));
+}
+
+at::Tensor weighted_values(const at::Tensor& weights, const at::Tensor& v) {
+  return core::grouped_matmul(weights, wide(v)).to(v.scalar_type());
+}
 
 at::Tensor masked_softmax(const at::Tensor& scores, const at::Tensor& visible) {
   if (!visible.defined()) return scores.softmax(-1);

@@ -41,13 +41,6 @@ void note_weights(const Inputs& inputs, const at::Tensor& q, const at::Tensor& k
        [&] { return attention_weights(q, k, scoring, inputs.recorder->weight_choice(), lse); });
 }
 
-Inputs Inputs::with(at::Tensor new_x, std::string_view child) const {
-  Inputs inputs = *this;
-  inputs.x = std::move(new_x);
-  inputs.path += (path.empty() ? "" : ".") + std::string(child);
-  return inputs;
-}
-
 at::Tensor Position::embed(const at::Tensor&, const at::Tensor&) {
   throw Error("[position] this position does not claim 'embed'; use one that is added to embeddings");
 }

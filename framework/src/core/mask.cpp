@@ -11,6 +11,12 @@ MaskNode::~MaskNode() = default;
 Mask::Mask() = default;
 Mask::Mask(std::shared_ptr<const MaskNode> node) : node_(std::move(node)) {}
 
+void core::expect_at_least_one(const char* mask, const char* name, std::int64_t number) {
+  if (number >= 1) return;
+  throw Error(std::string("[mask] ") + mask + ": got " + name + " = " + std::to_string(number) +
+              ", expected at least 1");
+}
+
 bool Mask::sees_everything() const { return node_ == nullptr; }
 bool Mask::is_causal() const { return node_ && node_->is_causal(); }
 bool Mask::hides_future() const { return node_ && node_->hides_future(); }

@@ -63,7 +63,7 @@ std::string bound_text(Bound bound) { return bound ? std::to_string(*bound) : "a
 Mask Mask::causal() { return Mask(std::make_shared<Band>(std::nullopt, 0, "causal")); }
 
 Mask Mask::window(std::int64_t size) {
-  if (size < 1) throw Error("[mask] window: got size = " + std::to_string(size) + ", expected at least 1");
+  core::expect_at_least_one("window", "size", size);
   return Mask(std::make_shared<Band>(size - 1, 0, "window(" + std::to_string(size) + ")"));
 }
 

@@ -58,6 +58,9 @@ struct NoParams {
   static constexpr auto fields() { return std::tuple{}; }
 };
 
+/// Throws Error "[mask] window: got size = 0, expected at least 1".
+void expect_at_least_one(const char* mask, const char* name, std::int64_t number);
+
 MaskKind causal_kind();
 MaskKind window_kind();
 MaskKind band_kind();

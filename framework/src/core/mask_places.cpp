@@ -93,9 +93,8 @@ struct GlobalParams {
 
 template <class Node>
 Mask made(const char* mask, const char* name, std::int64_t number) {
-  if (number >= 1) return Mask(std::make_shared<Node>(number));
-  throw Error(std::string("[mask] ") + mask + ": got " + name + " = " + std::to_string(number) +
-              ", expected at least 1");
+  core::expect_at_least_one(mask, name, number);
+  return Mask(std::make_shared<Node>(number));
 }
 
 }  // namespace

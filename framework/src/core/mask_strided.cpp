@@ -50,22 +50,16 @@ struct DilatedParams {
   }
 };
 
-void expect_positive(const char* mask, const char* name, std::int64_t number) {
-  if (number >= 1) return;
-  throw Error(std::string("[mask] ") + mask + ": got " + name + " = " + std::to_string(number) +
-              ", expected at least 1");
-}
-
 }  // namespace
 
 Mask Mask::strided(std::int64_t stride) {
-  expect_positive("strided", "stride", stride);
+  core::expect_at_least_one("strided", "stride", stride);
   return Mask(std::make_shared<Strided>(stride));
 }
 
 Mask Mask::dilated(std::int64_t size, std::int64_t dilation) {
-  expect_positive("dilated", "size", size);
-  expect_positive("dilated", "dilation", dilation);
+  core::expect_at_least_one("dilated", "size", size);
+  core::expect_at_least_one("dilated", "dilation", dilation);
   std::int64_t reach = 0;
   if (__builtin_mul_overflow(size - 1, dilation, &reach)) throw Error("[mask] dilated: size x dilation is too large");
   return all({band(reach, 0), strided(dilation)});

@@ -93,6 +93,4 @@ at::Tensor sigmoid_weights(const at::Tensor& scores, const Scoring& scoring, con
   return (scores - count.clamp_min(1).log()).sigmoid();
 }
 
-at::Tensor wide(const at::Tensor& x) { return at::isReducedFloatingType(x.scalar_type()) ? x.to(at::kFloat) : x; }
-
 }  // namespace headwright::core

@@ -41,13 +41,6 @@ void expect_of_tokens(std::string_view name, const at::Tensor& mask, at::ScalarT
   }
 }
 
-/// 0, 1, 2, ... for what has been seen, and on from there.
-at::Tensor places_of(const Inputs& inputs) {
-  if (inputs.positions.defined()) return inputs.positions;
-  const auto places = positions_along(inputs.x, 1);
-  return inputs.cache == nullptr ? places : places + inputs.cache->length.to(places.device());
-}
-
 }  // namespace
 
 QkvAttention::~QkvAttention() = default;
@@ -83,7 +76,7 @@ at::Tensor QkvAttention::forward(const Inputs& inputs) {
   auto v = split_heads(v_proj_(source), dims_.n_kv_heads);
   std::tie(q, k) = normed(q, k);
   if (rotates_) {
-    const auto own = places_of(inputs);
+    const auto own = positions_of(inputs);
     std::tie(q, k) = position_->rotate(q, k, own, cross ? positions_along(source, 1) : own);
   }
   if (inputs.cache != nullptr) {
@@ -140,11 +133,7 @@ Cache QkvAttention::make_cache(std::int64_t batch, std::int64_t capacity) const 
 }
 
 Scoring QkvAttention::scoring(const Inputs& inputs) const {
-  Scoring scoring;
-  scoring.key_mask = options_.cross ? inputs.context_mask : inputs.key_mask;
-  if (!options_.cross) scoring.document_ids = inputs.document_ids;
-  scoring.same_sequence = !options_.cross && inputs.cache == nullptr;
-  scoring.kernel = dims_.kernel;
+  auto scoring = scoring_of_run(inputs, dims_, options_.cross);
   if (qk_scale_.defined()) scoring.scale = 1;  // the learned one stands in its place
   if (!biases_) return scoring;
   scoring.modifiers.push_back(position_->bias());
@@ -153,6 +142,36 @@ Scoring QkvAttention::scoring(const Inputs& inputs) const {
     scoring.k_positions = options_.cross ? positions_along(inputs.context, 1) : inputs.positions;
   }
   return scoring;
+}
+
+Scoring QkvAttention::scoring(const Inputs& inputs, const ScoreOptions& options) const {
+  auto scoring = this->scoring(inputs);
+  if (options.scale) scoring.scale = options.scale;
+  scoring.mask = options.mask;
+  scoring.modifiers.insert(scoring.modifiers.end(), options.modifiers.begin(), options.modifiers.end());
+  scoring.dropout = is_training() ? options.dropout : 0;
+  return scoring;
+}
+
+Claims QkvAttention::score_claims(const ScoreOptions& options) {
+  const bool causal = options.mask.hides_future() && !options.cross;
+  return {.causal = causal,
+          .context = options.cross,
+          .key_mask = true,
+          .core = true,
+          .cost = "O(seq^2 d_model)",
+          .cache = causal && !options.mask.reads_length(),
+          .document_ids = options.mask.reads_documents()};
+}
+
+void QkvAttention::check_scores(const Dims& dims, const ScoreOptions& options, Complaints& complaints) {
+  check_options(dims, options, complaints);
+  if (options.scale && options.qk_norm == "l2") {
+    complaints.add("scale", "has no place beside qk_norm: l2, which learns a scale for each head");
+  }
+  if (options.cross && options.mask.reads_documents()) {
+    complaints.add("mask", "got document, but a context has no document ids");
+  }
 }
 
 void QkvAttention::check_options(const Dims& dims, const QkvOptions& options, Complaints& complaints) {

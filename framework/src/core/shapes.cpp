@@ -50,6 +50,10 @@ at::Tensor slice_mask(const at::Tensor& mask, const at::Tensor& x) {
   return mask.index_select(0, positions).index_select(1, positions);  // (seq, seq)
 }
 
+at::ScalarType wide(at::ScalarType type) { return at::isReducedFloatingType(type) ? at::kFloat : type; }
+
+at::Tensor wide(const at::Tensor& x) { return at::isReducedFloatingType(x.scalar_type()) ? x.to(at::kFloat) : x; }
+
 std::string shape_text(const at::Tensor& x) {
   if (!x.defined()) return "nothing";
   std::string text = "(";

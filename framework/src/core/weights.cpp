@@ -49,14 +49,14 @@ at::Tensor attention_weights(const at::Tensor& q, const at::Tensor& k, const Sco
   const auto queries = indices("queries", choice.queries, q.size(2), q);
   const auto inputs = core::mask_inputs(q, k, scoring);
   const auto place = core::score_place(inputs, scoring);
-  const auto wide_k = core::wide(k);
+  const auto wide_k = wide(k);
 
   constexpr std::int64_t kRows = 256;  // of a block
   std::vector<at::Tensor> blocks;
   for (std::int64_t begin = 0; begin < std::max<std::int64_t>(1, queries.size(0)); begin += kRows) {
     const auto rows = queries.slice(0, begin, begin + kRows);
-    const auto scores = core::modified_scores(core::wide(q.index_select(2, rows)), wide_k, scoring,
-                                              core::slice(place, rows, 0, k.size(2)));
+    const auto scores =
+        core::modified_scores(wide(q.index_select(2, rows)), wide_k, scoring, core::slice(place, rows, 0, k.size(2)));
     const auto visible = core::visible_keys(scoring, core::slice(inputs, rows, 0, k.size(2)));
     const auto sum = lse.defined() ? lse.index_select(2, rows) : at::Tensor();
     const auto weights = weights_of(scores, visible, scoring, k, sum).to(q.scalar_type());
