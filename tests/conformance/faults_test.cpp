@@ -36,7 +36,7 @@ void expect_found(const std::string& variant, const std::string& finding) {
 }
 
 TEST(ConformanceKit, PassesWhatHoldsItsPromises) {
-  for (const auto* variant : {"no_fault", "grouped", "turns"}) EXPECT_THAT(failed(checked(variant)), IsEmpty());
+  for (const auto* variant : {"no_fault", "grouped", "turns", "mean"}) EXPECT_THAT(failed(checked(variant)), IsEmpty());
 }
 
 TEST(ConformanceKit, NamesTheFirstLeakingPositionOfAFalselyCausalVariant) {
@@ -57,6 +57,10 @@ TEST(ConformanceKit, FindsAWindowThatIsOffByOne) {
 
 TEST(ConformanceKit, FindsAHeadThatReadsTheWrongKvHead) {
   expect_found("maps_heads_modulo", "heads: with 4 heads over 2 kv heads, the output differs");
+}
+
+TEST(ConformanceKit, FindsACacheWhosePositionsStartAgain) {
+  expect_found("restarts", "cache: a sequence fed token by token differs from the same sequence at once by");
 }
 
 TEST(ConformanceKit, FindsPaddingThatCounts) {
