@@ -140,16 +140,5 @@ TEST_F(Registered, LibraryThatGotLostSinceItWasTriedIsAnErrorForFindAndARefusalF
   EXPECT_EQ(registry.find("good_one"), nullptr);
 }
 
-// Static destructors and thread ends have crashed such hosts after their work was done, and only sometimes.
-TEST_F(Registered, ProcessThatLoadedEverythingReturnsFromMain) {
-  const auto command = probe_for_tests().string() + " run_all " + fixtures("good").string() + " >" + in("out").string();
-  for (int i = 0; i < 20; ++i) {
-    const int status = std::system(command.c_str());
-    ASSERT_TRUE(WIFEXITED(status)) << "run " << i;
-    ASSERT_EQ(WEXITSTATUS(status), 0) << "run " << i;
-    ASSERT_EQ(bytes_of(in("out")), "3\n");
-  }
-}
-
 }  // namespace
 }  // namespace headwright::registry
