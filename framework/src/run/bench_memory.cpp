@@ -4,63 +4,73 @@
 #include <c10/core/CachingDeviceAllocator.h>
 
 #include <algorithm>
-#include <atomic>
-#include <memory>
+#include <mutex>
+#include <unordered_map>
 
 namespace headwright::run {
 namespace {
 
-/// Stands before the allocator of the CPU. A block remembers that it was counted, so that it may outlive the watch;
-/// the allocator itself is never destroyed, since storages that can be resized keep a pointer to it.
+/// Stands before the allocator of the CPU, and notes the size behind each address. Memory may be given back after the
+/// watch, or to another allocator than it came from: oneDNN asks for the current one each time. So every address is one
+/// that the allocator below takes back, and the counting one is never destroyed.
 class Counting final : public c10::Allocator {
  public:
   void start() {
-    ++watch_;
+    const std::lock_guard lock(mutex_);
+    sizes_.clear();
     bytes_ = 0;
     peak_ = 0;
     below_ = c10::GetAllocator(c10::kCPU);
-    c10::SetAllocator(c10::kCPU, this);
+    if (below_->raw_deleter() != nullptr) c10::SetAllocator(c10::kCPU, this);
   }
   void stop() { c10::SetAllocator(c10::kCPU, below_); }
-  std::int64_t peak() const { return peak_; }
+  std::int64_t peak() const {
+    const std::lock_guard lock(mutex_);
+    return peak_;
+  }
 
   c10::DataPtr allocate(std::size_t size) override {
     auto memory = below_->allocate(size);
-    if (memory.get() == nullptr) return memory;
-    void* data = memory.get();
     const auto device = memory.device();
-    auto block = std::make_unique<Block>(Block{this, std::move(memory), static_cast<std::int64_t>(size), watch_});
-    const auto now = bytes_ += block->size;
-    auto peak = peak_.load();
-    while (now > peak && !peak_.compare_exchange_weak(peak, now)) {
-    }
-    return {data, block.release(), &release, device};
+    void* data = memory.release_context();  // with a raw deleter, the address itself
+    if (data == nullptr) return {nullptr, device};
+    const std::lock_guard lock(mutex_);
+    bytes_ += static_cast<std::int64_t>(size);
+    peak_ = std::max(peak_, bytes_);
+    sizes_[data] = static_cast<std::int64_t>(size);
+    return {data, data, &release, device};
   }
+
+  c10::DeleterFnPtr raw_deleter() const override { return &release; }
 
   void copy_data(void* to, const void* from, std::size_t count) const override { default_copy_data(to, from, count); }
 
  private:
-  struct Block {
-    Counting* counting;
-    c10::DataPtr memory;
-    std::int64_t size;
-    int watch;
-  };
+  static void release(void* data);
 
-  static void release(void* context) {
-    const std::unique_ptr<Block> block(static_cast<Block*>(context));
-    if (block->watch == block->counting->watch_) block->counting->bytes_ -= block->size;
+  void give_back(void* data) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (const auto found = sizes_.find(data); found != sizes_.end()) {  // else it is from before the watch
+        bytes_ -= found->second;
+        sizes_.erase(found);
+      }
+    }
+    below_->raw_deallocate(data);
   }
 
+  mutable std::mutex mutex_;
   c10::Allocator* below_ = nullptr;
-  std::atomic<int> watch_ = 0;
-  std::atomic<std::int64_t> bytes_ = 0, peak_ = 0;
+  std::int64_t bytes_ = 0, peak_ = 0;
+  std::unordered_map<void*, std::int64_t> sizes_;  // of what the watch saw and still lives
 };
 
 Counting& counting() {
   static auto* const allocator = new Counting;
   return *allocator;
 }
+
+void Counting::release(void* data) { counting().give_back(data); }
 
 c10::DeviceAllocator* allocator_of(at::Device device) {
   return dynamic_cast<c10::DeviceAllocator*>(c10::GetAllocator(device.type()));
