@@ -24,8 +24,10 @@ constexpr auto kExamples = R"(  runner bench configs/models/tiny_gpt.yaml
   runner bench configs/attention/sliding_window.yaml --vary seq_len=8192 --baseline sdpa --json
 
 A varied size takes a random input in place of the config's own and its key mask. FORWARD keeps no graph; BACKWARD is
-the time of the gradients alone. GFLOP counts the matrix products that run; PREDICTED is what they take at the rate of
-one large matrix product, which has its turn in the same rounds, and OF GEMM is the share of that rate that is reached.
+the time of the gradients alone. GFLOP counts the matrix products that run, and OF GEMM is the share that is reached of
+the rate of one large matrix product. PREDICTED adds up the operators that run: for each the longer of its products at
+that rate and its bytes at the rate of a copy, and the time that an operator on one number takes. The machine's rates
+are measured in the same rounds.
 MEMORY is the most that tensors take beyond weights and input, for BACKWARD from the forward pass on.
 
 A baseline is measured on the q, k and v of the first layer on the attention core, beside the core alone, and its
@@ -85,7 +87,7 @@ Json run_json(const run::BenchRun& run) {
   object["peak_extra_bytes"] = most_bytes(run.model);
   object["flops"] = run.model.forward.flops;
   object["share_of_gemm"] = run.model.forward.share_of_gemm;
-  object["gemm_gflops"] = run.gemm_flops_per_second / 1e9;
+  object["gemm_gflops"] = run.machine.flops_per_second / 1e9;
   object["uncounted"] = run.uncounted;
   object["baseline"] = run.baseline ? baseline_json(*run.baseline) : Json();
   if (!run.no_backward.empty()) object["no_backward"] = run.no_backward;
@@ -94,8 +96,12 @@ Json run_json(const run::BenchRun& run) {
 }
 
 Json as_json(const run::Bench& bench) {
-  Json object{{"gemm_gflops", bench.gemm_flops_per_second / 1e9},
-              {"gemm_size", bench.gemm_size},
+  const auto& machine = bench.machine;
+  Json object{{"gemm_gflops", machine.flops_per_second / 1e9},
+              {"gemm_size", machine.gemm_size},
+              {"near_gbytes", machine.near_bytes_per_second / 1e9},
+              {"far_gbytes", machine.far_bytes_per_second / 1e9},
+              {"operator_seconds", machine.seconds_per_operation},
               {"threads", bench.threads},
               {"repeats", bench.repeats},
               {"warm_up", bench.warm_up},
@@ -173,6 +179,7 @@ void expect_lengths(const run::BenchOptions& bench) {
 
 int bench(const Global& global, const Options& options) {
   auto asked = bench_options(global, options);
+  expect_apart({{"--output", options.output}, {"--plot", options.plot}});
   const auto file_format = options.output.empty() ? "" : format_of(options.output);
   std::unique_ptr<support::AtomicFile> output, plot;
   if (!options.plot.empty()) {

@@ -15,36 +15,6 @@
 namespace headwright::run {
 namespace {
 
-/// The measurements that take turns.
-class Turns {
- public:
-  enum class Pass { forward, backward };
-
-  std::size_t add(const Work& work, Pass pass) {
-    all_.push_back({work, pass, {}});
-    return all_.size() - 1;
-  }
-
-  /// Every other round in the opposite order: what comes right after what is not always the same.
-  void round(bool forwards, bool counts) {
-    for (std::size_t i = 0; i < all_.size(); ++i) {
-      auto& [work, pass, seconds] = all_[forwards ? i : all_.size() - 1 - i];
-      const auto taken = pass == Pass::forward ? time_forward(work) : time_backward(work);
-      if (counts) seconds.push_back(taken);
-    }
-  }
-
-  const std::vector<double>& seconds(std::size_t index) const { return all_[index].seconds; }
-
- private:
-  struct One {
-    Work work;
-    Pass pass;
-    std::vector<double> seconds;
-  };
-  std::vector<One> all_;
-};
-
 /// A side among the turns.
 struct Entry {
   Work work;
@@ -64,16 +34,16 @@ Entry enter(Turns& turns, Work work, bool backward) {
   return entry;
 }
 
-BenchPass pass_of(const std::vector<double>& seconds, const Needs& needs, double gemm) {
+BenchPass pass_of(const std::vector<double>& seconds, const Needs& needs, const Machine& machine) {
   BenchPass pass{.seconds = spread_of(seconds), .flops = needs.flops, .peak_extra_bytes = needs.peak_extra_bytes};
-  pass.predicted = static_cast<double>(needs.flops) / gemm;
-  pass.share_of_gemm = pass.predicted / pass.seconds.median;
+  pass.predicted = predicted_seconds(needs.operations, machine);
+  pass.share_of_gemm = static_cast<double>(needs.flops) / machine.flops_per_second / pass.seconds.median;
   return pass;
 }
 
-BenchSide side_of(const Turns& turns, const Entry& entry, double gemm) {
-  BenchSide side{.forward = pass_of(turns.seconds(entry.forward), entry.forward_needs, gemm)};
-  if (entry.backward) side.backward = pass_of(turns.seconds(*entry.backward), entry.backward_needs, gemm);
+BenchSide side_of(const Turns& turns, const Entry& entry, const Machine& machine) {
+  BenchSide side{.forward = pass_of(turns.seconds(entry.forward), entry.forward_needs, machine)};
+  if (entry.backward) side.backward = pass_of(turns.seconds(*entry.backward), entry.backward_needs, machine);
   return side;
 }
 
@@ -84,37 +54,12 @@ double median_ratio(const std::vector<double>& above, const std::vector<double>&
   return median_of(ratios);
 }
 
-/// A product of two large square matrices, as large as a fraction of a second allows.
-Work large_product(at::ScalarType dtype, at::Device device) {
-  constexpr std::int64_t kSmallest = 512, kLargest = 2048;
-  constexpr double kMostSeconds = 1;
-  const auto options = at::TensorOptions().dtype(dtype).device(device);
-  const auto product = [&](std::int64_t size) {
-    const auto a = at::randn({size, size}, options), b = at::randn({size, size}, options);
-    return Work{[a, b] { return at::mm(a, b); }, {a}};
-  };
-  const auto best = [](const Work& work) {
-    const auto once = time_forward(work);
-    return std::min({once, time_forward(work), time_forward(work)});
-  };
-  auto chosen = product(kSmallest);
-  for (auto size = kSmallest; size < kLargest && 8 * best(chosen) < kMostSeconds; size *= 2) {
-    chosen = product(2 * size);
-  }
-  return chosen;
-}
-
-struct Gemm {
-  std::size_t turn = 0;
-  std::int64_t size = 0;
-};
-
 /// One config at one point.
 struct Candidate {
   BenchRun run;
   Entry model;
   std::optional<Entry> core, direct;
-  Gemm gemm;
+  MachineTurns machine;
 };
 
 std::string kernels_text(const model::Model& model) {
@@ -147,7 +92,7 @@ class Benchmark {
     for (const auto& point : points_) measure(point);
     std::ranges::stable_sort(order_, {}, &Place::config);
     for (const auto& place : order_) result_.runs.push_back(std::move(runs_[place.run]));
-    result_.gemm_flops_per_second = result_.runs.front().gemm_flops_per_second;
+    result_.machine = result_.runs.front().machine;
     return std::move(result_);
   }
 
@@ -163,7 +108,7 @@ class Benchmark {
 
   void measure(const BenchPoint& point) {
     Turns turns;
-    gemms_.clear();
+    machines_.clear();
     std::vector<Candidate> candidates;
     for (std::size_t i = 0; i < options_.configs.size(); ++i) {
       tell(point, options_.configs[i].config.stem().string());
@@ -220,7 +165,7 @@ class Benchmark {
            .device = inputs.x.device().str(),
            .kernel = kernels_text(*built.model)};
     std::ranges::copy_if(point, std::back_inserter(run.varied), [](const auto& one) { return !is_size(one.first); });
-    candidate.gemm = gemm_for(turns, model::dtype_from(plan.run.dtype), inputs.x.device());
+    candidate.machine = machine_for(turns, model::dtype_from(plan.run.dtype), inputs.x.device());
     if (!options_.baseline.empty()) compare(candidate, plan, *built.model, inputs, turns);
     const auto work = model_work(built.model, inputs);
     if (options_.backward) run.no_backward = why_no_gradient(plan);
@@ -264,22 +209,17 @@ class Benchmark {
     run.baseline = std::move(baseline);
   }
 
-  Gemm gemm_for(Turns& turns, at::ScalarType dtype, at::Device device) {
+  MachineTurns machine_for(Turns& turns, at::ScalarType dtype, at::Device device) {
     const auto key = model::dtype_name(dtype) + device.str();
-    if (const auto found = gemms_.find(key); found != gemms_.end()) return found->second;
-    auto& product = products_[key];
-    if (!product.forward) product = large_product(dtype, device);
-    const Gemm gemm{turns.add(product, Turns::Pass::forward), product.leaves[0].size(0)};
-    if (result_.gemm_size == 0) result_.gemm_size = gemm.size;
-    return gemms_[key] = gemm;
+    if (const auto found = machines_.find(key); found != machines_.end()) return found->second;
+    if (!works_.contains(key)) works_.emplace(key, machine_works(dtype, device));
+    return machines_[key] = enter(turns, works_.at(key));
   }
 
   static BenchRun finished(Candidate candidate, const Turns& turns) {
     auto& run = candidate.run;
-    const auto size = static_cast<double>(candidate.gemm.size);
-    const auto gemm = 2 * size * size * size / median_of(turns.seconds(candidate.gemm.turn));
-    run.gemm_flops_per_second = gemm;
-    run.model = side_of(turns, candidate.model, gemm);
+    const auto machine = run.machine = machine_of(turns, candidate.machine);
+    run.model = side_of(turns, candidate.model, machine);
     run.uncounted = candidate.model.forward_needs.uncounted;
     for (const auto& name : candidate.model.backward_needs.uncounted) {
       if (std::ranges::find(run.uncounted, name) == run.uncounted.end()) run.uncounted.push_back(name);
@@ -287,8 +227,8 @@ class Benchmark {
     if (!run.baseline || !candidate.core || !candidate.direct) return std::move(run);
     auto& baseline = *run.baseline;
     const auto &core = *candidate.core, &direct = *candidate.direct;
-    baseline.core = side_of(turns, core, gemm);
-    baseline.direct = side_of(turns, direct, gemm);
+    baseline.core = side_of(turns, core, machine);
+    baseline.direct = side_of(turns, direct, machine);
     baseline.forward_speedup = median_ratio(turns.seconds(direct.forward), turns.seconds(core.forward));
     if (core.backward && direct.backward) {
       baseline.backward_speedup = median_ratio(turns.seconds(*direct.backward), turns.seconds(*core.backward));
@@ -310,8 +250,8 @@ class Benchmark {
   std::vector<BenchRun> runs_;
   std::vector<Place> order_;
   std::map<std::size_t, Built> built_;
-  std::map<std::string, Work> products_;  // by dtype and device
-  std::map<std::string, Gemm> gemms_;     // of this point
+  std::map<std::string, MachineWorks> works_;     // by dtype and device
+  std::map<std::string, MachineTurns> machines_;  // of this point
   std::size_t done_ = 0;
   bool set_up_ = false;
   std::optional<std::int64_t> threads_;

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "run/bench_timing.h"
+#include "run/bench_machine.h"
 #include "run/session.h"
 
 namespace headwright::run {
@@ -34,8 +34,8 @@ struct BenchOptions {
 struct BenchPass {
   Spread seconds;
   std::int64_t flops = 0;
-  double predicted = 0;      // seconds: flops at the rate of a large matrix product, measured in the same rounds
-  double share_of_gemm = 0;  // predicted / median
+  double predicted = 0;      // seconds: what its operators would take at the rates of the machine
+  double share_of_gemm = 0;  // flops per second, of those of a large matrix product
   std::optional<std::int64_t> peak_extra_bytes;
 };
 
@@ -59,7 +59,7 @@ struct BenchRun {
   std::vector<std::pair<std::string, std::string>> varied;  // other axes than the sizes
   std::int64_t batch_size = 0, seq_len = 0;
   std::string dtype, device, kernel;
-  double gemm_flops_per_second = 0;
+  Machine machine;  // measured in the same rounds
   BenchSide model;
   std::vector<std::string> uncounted;    // operators whose operations are not in the counts
   std::string no_backward, no_baseline;  // why one that was asked for is missing
@@ -67,8 +67,7 @@ struct BenchRun {
 };
 
 struct Bench {
-  double gemm_flops_per_second = 0;  // of the first run
-  std::int64_t gemm_size = 0;        // of its square matrices
+  Machine machine;  // of the first run
   int threads = 0, repeats = 0, warm_up = 0;
   std::vector<BenchRun> runs;  // by config, then in the order of the axes
 };

@@ -74,16 +74,71 @@ std::optional<std::int64_t> of_fused(const at::RecordFunction& call) {
   return 2 * query.size(0) * query.size(1) * pairs(query.size(2), key.size(2), is_causal) * per_pair;
 }
 
+std::int64_t bytes_of(const at::Tensor& x) {
+  if (!x.defined() || !x.has_storage()) return 0;
+  const auto spread_out = x.numel() * static_cast<std::int64_t>(x.element_size());
+  return std::min(spread_out, static_cast<std::int64_t>(x.storage().nbytes()));  // an expanded one is read often
+}
+
+template <class Values>
+std::int64_t bytes_of_all(const Values& values) {
+  std::int64_t bytes = 0;
+  for (const c10::IValue& value : values) {
+    if (value.isTensor()) bytes += bytes_of(value.toTensor());
+    if (!value.isTensorList()) continue;
+    for (const at::Tensor& x : value.toTensorVector()) bytes += bytes_of(x);
+  }
+  return bytes;
+}
+
+/// It touches no element: a view of what it was given, or memory as it is.
+bool moves_nothing(const at::RecordFunction& call) {
+  const std::string_view name = call.name();
+  if (name.starts_with("aten::empty") || name.starts_with("aten::new_empty") || name.starts_with("aten::resize"))
+    return true;
+  const auto schema = call.operator_schema();
+  return schema && std::ranges::any_of(schema->returns(), [](const c10::Argument& argument) {
+           return argument.alias_info() != nullptr && !argument.alias_info()->isWrite();
+         });
+}
+
 }  // namespace
+
+/// An operator on its way, in a chain with those that called it.
+struct FlopCounter::Running final : at::ObserverContext {
+  static Running*& innermost() {
+    thread_local Running* running = nullptr;
+    return running;
+  }
+
+  Running() : caller(innermost()) {
+    if (caller != nullptr) caller->calls_others = true;
+    innermost() = this;
+  }
+  Running* const caller;
+  bool calls_others = false;
+  std::int64_t flops = 0, bytes_read = 0;
+};
 
 FlopCounter::FlopCounter() {
   current_counter = this;
   const auto start = [](const at::RecordFunction& call) -> std::unique_ptr<at::ObserverContext> {
-    if (auto* counter = current_counter.load()) counter->see(call);
-    return nullptr;
+    auto* counter = current_counter.load();
+    if (counter == nullptr) return nullptr;
+    auto running = std::make_unique<Running>();
+    running->flops = counter->flops_of(call);
+    running->bytes_read = bytes_of_all(call.inputs());  // they are gone when it ends
+    counter->flops_ += running->flops;
+    return running;
   };
-  handle_ =
-      at::addGlobalCallback(at::RecordFunctionCallback(start).needsInputs(true).scopes({at::RecordScope::FUNCTION}));
+  const auto end = [](const at::RecordFunction& call, at::ObserverContext* context) {
+    const auto* running = static_cast<Running*>(context);
+    if (running == nullptr) return;
+    Running::innermost() = running->caller;
+    if (auto* counter = current_counter.load()) counter->finished(call, *running);
+  };
+  handle_ = at::addGlobalCallback(
+      at::RecordFunctionCallback(start, end).needsInputs(true).needsOutputs(true).scopes({at::RecordScope::FUNCTION}));
 }
 
 FlopCounter::~FlopCounter() {
@@ -91,27 +146,39 @@ FlopCounter::~FlopCounter() {
   current_counter = nullptr;
 }
 
-void FlopCounter::see(const at::RecordFunction& call) {
+void FlopCounter::finished(const at::RecordFunction& call, const Running& running) {
+  if (running.calls_others && running.flops == 0) return;
+  const auto bytes = moves_nothing(call) ? 0 : running.bytes_read + bytes_of_all(call.outputs());
+  const std::lock_guard lock(mutex_);
+  operations_.push_back({running.flops, bytes});
+}
+
+std::int64_t FlopCounter::flops_of(const at::RecordFunction& call) {
   const std::string_view name = call.name();
   const auto inputs = call.inputs();
   if (const auto* product = std::ranges::find(kProducts, name, &Product::name); product != kProducts.end()) {
-    flops_ += of_product(inputs[product->left].toTensor(), inputs[product->left + 1].toTensor());
-    return;
+    return of_product(inputs[product->left].toTensor(), inputs[product->left + 1].toTensor());
   }
   if (name.starts_with("mkldnn::_linear")) {  // (batch, ..., d_in), (d_out, d_in)
-    flops_ += 2 * inputs[0].toTensor().numel() * inputs[1].toTensor().size(0);
-    return;
+    return 2 * inputs[0].toTensor().numel() * inputs[1].toTensor().size(0);
   }
   bool skipped = std::ranges::find(kUncounted, name) != kUncounted.end();
+  std::optional<std::int64_t> flops;
   // The plain form is made of products that are seen one by one
   if (name.starts_with(kFused) && !name.starts_with("aten::_scaled_dot_product_attention_math")) {
-    const auto flops = of_fused(call);
-    flops_ += flops.value_or(0);
+    flops = of_fused(call);
     skipped = !flops;
   }
-  if (!skipped) return;
+  if (skipped) {
+    const std::lock_guard lock(mutex_);
+    uncounted_.emplace(name);
+  }
+  return flops.value_or(0);
+}
+
+std::vector<Operation> FlopCounter::operations() const {
   const std::lock_guard lock(mutex_);
-  uncounted_.emplace(name);
+  return operations_;
 }
 
 std::vector<std::string> FlopCounter::uncounted() const {

@@ -150,13 +150,17 @@ std::vector<std::string> notes_of(const BenchRun& run) {
 }  // namespace
 
 std::string bench_summary(const Bench& bench) {
-  const auto size = std::to_string(bench.gemm_size);
+  const auto& machine = bench.machine;
+  const auto size = std::to_string(machine.gemm_size);
   const auto& first = bench.runs.front();
   return "large matrix product (" + size + ", " + size + ") " + first.dtype + " on " + first.device + ": " +
-         short_text(bench.gemm_flops_per_second / 1e9) + " GFLOP/s, " + std::to_string(bench.threads) +
-         (bench.threads == 1 ? " thread" : " threads") + "; " + std::to_string(bench.repeats) +
-         (bench.repeats == 1 ? " round" : " rounds") + " after " + std::to_string(bench.warm_up) +
-         " to warm up; times in ms, median (least to most)";
+         short_text(machine.flops_per_second / 1e9) + " GFLOP/s, " + std::to_string(bench.threads) +
+         (bench.threads == 1 ? " thread" : " threads") +
+         "; a copy: " + short_text(machine.near_bytes_per_second / 1e9) + " GB/s within a cache, " +
+         short_text(machine.far_bytes_per_second / 1e9) +
+         " beyond; an operator on one number: " + short_text(machine.seconds_per_operation * 1e6) + " us\n" +
+         std::to_string(bench.repeats) + (bench.repeats == 1 ? " round" : " rounds") + " after " +
+         std::to_string(bench.warm_up) + " to warm up; times in ms, median (least to most)";
 }
 
 Table bench_table(const Bench& bench) {
@@ -227,7 +231,7 @@ std::string bench_csv(const Bench& bench) {
     std::vector<std::string> row{run.config};
     begin_row(row, run);
     row.insert(row.end(), {run.dtype, run.device, run.kernel, std::to_string(bench.threads),
-                           support::number_text(run.gemm_flops_per_second / 1e9)});
+                           support::number_text(run.machine.flops_per_second / 1e9)});
     add_side(row, &run.model);
     const auto* baseline = pointer(run.baseline);
     if (baseline == nullptr) {

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <chrono>
 
-#include "run/bench_flops.h"
 #include "run/bench_memory.h"
 
 namespace headwright::run {
@@ -72,7 +71,7 @@ Needs needs_of_forward(const Work& work) {
   const FlopCounter counter;
   const PeakMemory memory(work.leaves.front().device());
   const auto y = work.forward();
-  return {counter.flops(), counter.uncounted(), memory.extra_bytes()};
+  return {counter.flops(), counter.operations(), counter.uncounted(), memory.extra_bytes()};
 }
 
 Needs needs_of_backward(const Work& work) {
@@ -81,7 +80,7 @@ Needs needs_of_backward(const Work& work) {
   const auto of_y = at::ones_like(y);
   const FlopCounter counter;
   const auto gradient = gradients(work, y, of_y);
-  return {counter.flops(), counter.uncounted(), memory.extra_bytes()};
+  return {counter.flops(), counter.operations(), counter.uncounted(), memory.extra_bytes()};
 }
 
 }  // namespace headwright::run

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "run/bench_flops.h"
+
 namespace headwright::run {
 
 /// Of several measurements, in seconds.
@@ -35,6 +37,7 @@ bool has_backward(const Work& work);
 /// What one pass needs besides time. Backward: the operations of the gradients alone; memory from the forward pass on.
 struct Needs {
   std::int64_t flops = 0;
+  std::vector<Operation> operations;
   std::vector<std::string> uncounted;
   std::optional<std::int64_t> peak_extra_bytes;
 };

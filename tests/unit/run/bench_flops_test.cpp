@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 
 #include "headwright/attend.h"
+#include "run/bench_machine.h"
 #include "run/bench_memory.h"
 #include "run/bench_timing.h"
 
@@ -68,6 +69,50 @@ TEST(BenchFlops, CountsWhatBlockwiseSkipsAsNothing) {
   EXPECT_GE(flops(Mask::window(64)), 2 * (seq - 64) * 64 * 2 * d);
 }
 
+template <class Action>
+std::vector<Operation> operations_of(const Action& action) {
+  const FlopCounter counter;
+  action();
+  return counter.operations();
+}
+
+MATCHER_P2(Takes, flops, bytes, "") { return arg.flops == flops && arg.bytes == bytes; }
+
+TEST(BenchFlops, ListsEachOperatorThatCallsNoOtherWithWhatItReadsAndWrites) {
+  using testing::Contains, testing::ElementsAre;
+  const auto a = random({3, 5}), b = random({5, 7}), c = random({3, 5});
+  EXPECT_THAT(operations_of([&] { at::add(a, c); }), ElementsAre(Takes(0, 3 * 15 * 4)));
+  EXPECT_THAT(operations_of([&] { a.neg_(); }), Contains(Takes(0, 2 * 15 * 4)));
+  EXPECT_THAT(operations_of([&] { at::mm(a, b); }), Contains(Takes(2 * 3 * 5 * 7, (15 + 35 + 21) * 4)));
+  EXPECT_THAT(operations_of([&] { a.transpose(0, 1); }), ElementsAre(Takes(0, 0)));
+  EXPECT_THAT(operations_of([&] { at::empty({100}); }), ElementsAre(Takes(0, 0)));
+  EXPECT_THAT(operations_of([&] { at::cat({a, c}); }), ElementsAre(Takes(0, 2 * 30 * 4)));
+  const auto composite = operations_of([&] { at::linear(a, random({7, 5})); });
+  EXPECT_EQ(std::ranges::count_if(composite, [](const auto& one) { return one.flops > 0; }), 1);
+}
+
+TEST(BenchMachine, AnOperatorTakesAsLongAsItsFlopsOrItsBytes) {
+  const Machine machine{
+      .flops_per_second = 100, .near_bytes_per_second = 10, .far_bytes_per_second = 1e6, .seconds_per_operation = 0.5};
+  EXPECT_DOUBLE_EQ(predicted_seconds({}, machine), 0);
+  EXPECT_DOUBLE_EQ(predicted_seconds({{.flops = 200, .bytes = 10}}, machine), 0.5 + 2);
+  EXPECT_DOUBLE_EQ(predicted_seconds({{.flops = 100, .bytes = 30}, {}}, machine), 0.5 + 3 + 0.5);
+  EXPECT_DOUBLE_EQ(predicted_seconds({{.bytes = 4'000'000}}, machine), 0.5 + 4);  // beyond the caches
+}
+
+TEST(BenchMachine, MeasuresRatesThatCanBe) {
+  const auto works = machine_works(at::kFloat, at::kCPU);
+  Turns turns;
+  const auto entered = enter(turns, works);
+  turns.round(true, true);
+  const auto machine = machine_of(turns, entered);
+  EXPECT_GT(machine.flops_per_second, 1e8);
+  EXPECT_GT(machine.near_bytes_per_second, 1e7);
+  EXPECT_GT(machine.far_bytes_per_second, 1e7);
+  EXPECT_GT(machine.seconds_per_operation, 1e-8);
+  EXPECT_LT(machine.seconds_per_operation, 1e-2);
+}
+
 TEST(BenchFlops, NamesWhatItDoesNotCount) {
   const FlopCounter counter;
   at::fft_fft(random({4, 8}));
@@ -112,6 +157,21 @@ TEST(BenchMemory, IsTheMostThatLivesAtOnce) {
   kept.reset();  // of before: not taken off what this watch counts
   const auto fresh = at::empty({10}, at::kFloat);
   EXPECT_EQ(next.extra_bytes(), 40);
+}
+
+TEST(BenchMemory, TakesBackByAddressWhatItGaveAndWhatWasThereBefore) {
+  auto* below = c10::GetAllocator(c10::kCPU);
+  auto* const earlier = below->raw_allocate(400);
+  void* kept = nullptr;
+  {
+    const PeakMemory memory(at::kCPU);
+    auto* current = c10::GetAllocator(c10::kCPU);
+    kept = current->raw_allocate(800);
+    current->raw_deallocate(earlier);  // was not counted
+    current->raw_deallocate(current->raw_allocate(80));
+    EXPECT_EQ(memory.extra_bytes(), 880);
+  }
+  c10::GetAllocator(c10::kCPU)->raw_deallocate(kept);
 }
 
 TEST(BenchMemory, OfDenseScoresIsAtLeastTheirSize) {

@@ -25,7 +25,14 @@ BenchPass pass(double seconds, std::int64_t flops, double gemm, std::optional<st
 
 /// Two configs at three lengths; the second cannot be compared and has no gradient.
 Bench example() {
-  Bench bench{.gemm_flops_per_second = 2e11, .gemm_size = 2048, .threads = 2, .repeats = 5, .warm_up = 1};
+  Bench bench{.machine = {.flops_per_second = 2e11,
+                          .gemm_size = 2048,
+                          .near_bytes_per_second = 4e10,
+                          .far_bytes_per_second = 1e10,
+                          .seconds_per_operation = 1.5e-6},
+              .threads = 2,
+              .repeats = 5,
+              .warm_up = 1};
   for (const std::int64_t seq : {512, 1024, 2048}) {
     const auto n = static_cast<double>(seq);
     BenchRun run{.config = "a.yaml", .name = "window, narrow", .varied = {{"model.n_heads", "4"}}};
@@ -34,7 +41,7 @@ Bench example() {
     run.dtype = "float32";
     run.device = "cpu";
     run.kernel = "blockwise";
-    run.gemm_flops_per_second = 2e11;
+    run.machine.flops_per_second = 2e11;
     run.model = {pass(n * 1e-5, seq * 1000000, 2e11, seq * 4096), pass(n * 2.5e-5, seq * 2000000, 2e11, seq * 8192)};
     BenchBaseline baseline{.name = "sdpa", .layer = "blocks.0.attention", .mask = "window(256)", .kernel = "blockwise"};
     baseline.q_shape = {8, 4, seq, 64};
