@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "helpers/command.h"
+#include "helpers/configs.h"
 #include "helpers/temporary_folder.h"
 
 namespace headwright::test {
@@ -83,6 +84,20 @@ TEST_F(BenchCommand, CountsTheOperationsOfTheWholeModel) {
   EXPECT_EQ(flops("--set run.kernel=reference"), projections + 2 * 4 * 5 * 5 * 2 * (4 + 4));
 }
 
+// Operators of oneDNN take memory from the allocator in their own way.
+TEST_F(BenchCommand, MeasuresEveryShippedVariant) {
+  std::string configs;
+  std::size_t count = 0;
+  for (const auto& config : shipped_configs()) {
+    if (config.parent_path().filename() != "attention" && config.stem() != "bert_layer") continue;
+    configs += " " + quoted(config.string());
+    ++count;
+  }
+  const auto runs = object(configs + " --warm-up 0")["runs"];
+  ASSERT_EQ(runs.size(), count);
+  for (const auto& one : runs) EXPECT_GT(one["peak_extra_bytes"], 0) << one;
+}
+
 TEST_F(BenchCommand, MeasuresEveryCombinationOfEveryConfig) {
   const auto result =
       object(kGpt + " " + kSoftmax + " --no-backward --vary batch_size=1,2 --vary run.kernel=sdpa,reference");
@@ -97,6 +112,18 @@ TEST_F(BenchCommand, MeasuresEveryCombinationOfEveryConfig) {
   EXPECT_EQ(result["runs"][2]["kernel"], "sdpa");
   EXPECT_TRUE(result["runs"][0]["backward"].is_null());
   EXPECT_TRUE(result["runs"][0]["baseline"].is_null());
+}
+
+TEST_F(BenchCommand, TakesContextsAndDocumentsAlongWithTheSizes) {
+  const auto shipped = [](const std::string& name) { return quoted(HEADWRIGHT_SOURCE_DIR "/configs/" + name); };
+  EXPECT_EQ(
+      object(shipped("models/packed_documents.yaml") + " --vary seq_len=16 --baseline dense")["runs"][0]["seq_len"],
+      16);
+  for (const std::string name : {"models/encoder_decoder.yaml", "attention/cross_attention.yaml"}) {
+    const auto runs = object(shipped(name) + " --vary seq_len=8,16 --vary batch_size=1,3")["runs"];
+    ASSERT_EQ(runs.size(), 4U) << name;
+    EXPECT_EQ(runs[3]["batch_size"], 3) << name;
+  }
 }
 
 TEST_F(BenchCommand, SaysWhyABaselineIsMissing) {

@@ -21,34 +21,69 @@ T value(const Component& component, std::string_view name) {
   return held == nullptr ? T{} : *held;
 }
 
+/// A layer that computes its attention on the core.
+struct CoreLayer {
+  std::string path;
+  const Component* component;
+  const Claims* claims;
+  const Dims* dims;
+  const Attention* module;
+  bool in_encoder;
+};
+
+/// In the order in which they run, but the model's own before an encoder's.
+std::optional<CoreLayer> first_on_the_core(const bind::Plan& plan, const model::Model& model) {
+  const auto in = [](const bind::StackPlan& stack, const model::Stack& built, const std::string& prefix) {
+    std::vector<CoreLayer> layers;
+    for (std::size_t i = 0; i < stack.blocks.size(); ++i) {
+      const auto& block = stack.blocks[i];
+      const auto path = prefix + "blocks." + std::to_string(i);
+      const auto* own = built.blocks[i]->attention.get();
+      const auto* cross = built.blocks[i]->cross_attention.get();
+      layers.push_back({path + ".attention", &block.attention, &block.claims, &block.dims, own, !prefix.empty()});
+      layers.push_back({path + ".cross_attention", &block.cross_attention, &block.cross_claims, &block.cross_dims,
+                        cross, !prefix.empty()});
+    }
+    return layers;
+  };
+  auto layers = in(plan.model, model, "");
+  if (plan.model.encoder) {
+    const auto of_encoder = in(*plan.model.encoder, *model.encoder, "encoder.");
+    layers.insert(layers.end(), of_encoder.begin(), of_encoder.end());
+  }
+  const auto found =
+      std::ranges::find_if(layers, [](const auto& layer) { return *layer.component && layer.claims->core; });
+  return found == layers.end() ? std::optional<CoreLayer>() : *found;
+}
+
 /// The modifiers in their order; the position's bias before them or after them.
-std::vector<ScoreModifier> modifiers_of(const bind::BlockPlan& block, const Attention& attention) {
-  const auto& component = block.attention;
+std::vector<ScoreModifier> modifiers_of(const CoreLayer& layer) {
+  const auto& component = *layer.component;
   auto modifiers = value<std::vector<ScoreModifier>>(component, "modifiers");
-  const auto children = attention.named_children();
+  const auto children = layer.module->named_children();
   const auto* child = children.find("position");
   const auto position = child == nullptr ? nullptr : std::dynamic_pointer_cast<Position>(*child);
   const auto chosen = value<Component>(component, "position");
-  if (!position || !chosen || !chosen.variant->claims(block.dims, chosen.values).bias) return modifiers;
+  if (!position || !chosen || !chosen.variant->claims(*layer.dims, chosen.values).bias) return modifiers;
   const bool last = value<std::string>(component, "bias_order") == "last";
   modifiers.insert(last ? modifiers.end() : modifiers.begin(), position->bias());
   return modifiers;
 }
 
-Scoring scoring_of(const bind::BlockPlan& block, const Attention& attention, const Inputs& inputs) {
-  const auto& component = block.attention;
-  const bool cross = value<bool>(component, "cross");
+Scoring scoring_of(const CoreLayer& layer, const Inputs& inputs) {
+  const auto& component = *layer.component;
+  const bool of_x = !layer.in_encoder && !layer.claims->context;
   Scoring scoring;
   scoring.mask = value<Mask>(component, "mask");
-  scoring.modifiers = modifiers_of(block, attention);
-  scoring.key_mask = cross ? inputs.context_mask : inputs.key_mask;
-  if (!cross) scoring.document_ids = inputs.document_ids;
-  scoring.same_sequence = !cross;
-  scoring.kernel = block.dims.kernel;
+  scoring.modifiers = modifiers_of(layer);
+  scoring.key_mask = of_x ? inputs.key_mask : inputs.context_mask;
+  if (of_x) scoring.document_ids = inputs.document_ids;
+  scoring.same_sequence = !layer.claims->context;
+  scoring.kernel = layer.dims->kernel;
   if (const auto scale = value<double>(component, "scale"); scale > 0) scoring.scale = scale;
   if (value<std::string>(component, "qk_norm") == "l2") scoring.scale = 1;
   if (value<std::string>(component, "normaliser") == "softmax_one") scoring.normaliser = Normaliser::softmax_one;
-  const auto parameters = attention.named_parameters(/*recurse=*/false);
+  const auto parameters = layer.module->named_parameters(/*recurse=*/false);
   if (const auto* sink = parameters.find("sink")) scoring.sink = *sink;
   return scoring;
 }
@@ -105,12 +140,9 @@ double relative_difference(const at::Tensor& got, const at::Tensor& expected) {
 }
 
 std::variant<CoreCall, Reason> first_core_call(const bind::Plan& plan, model::Model& model, const Inputs& inputs) {
-  const auto& blocks = plan.model.blocks;
-  const auto found =
-      std::ranges::find_if(blocks, [](const auto& block) { return block.attention && block.claims.core; });
-  if (found == blocks.end()) return "no layer computes its attention on the core";
-  const auto& attention = *model.blocks[static_cast<std::size_t>(found - blocks.begin())]->attention;
-  CoreCall call{.layer = "blocks." + std::to_string(found - blocks.begin()) + ".attention"};
+  const auto layer = first_on_the_core(plan, model);
+  if (!layer) return "no layer computes its attention on the core";
+  CoreCall call{.layer = layer->path};
   Recorder recorder;
   for (const auto* name : {"q", "k", "v", "heads"}) recorder.want(name);
   recorder.want_path(call.layer);
@@ -120,10 +152,12 @@ std::variant<CoreCall, Reason> first_core_call(const bind::Plan& plan, model::Mo
   model.forward(recorded);
   const auto *q = noted(recorder, "q"), *k = noted(recorder, "k"), *v = noted(recorder, "v"),
              *y = noted(recorder, "heads");
-  const auto& name = found->attention.variant->name;
-  if (q == nullptr || k == nullptr || v == nullptr || y == nullptr) return "'" + name + "' notes no q, k, v and heads";
+  const auto& name = layer->component->variant->name;
+  if (q == nullptr || k == nullptr || v == nullptr || y == nullptr) {
+    return "'" + name + "' notes no q, k, v and heads, so it cannot be told what it asks of the core";
+  }
   std::tie(call.q, call.k, call.v, call.y) = std::tie(*q, *k, *v, *y);
-  call.scoring = scoring_of(*found, attention, inputs);
+  call.scoring = scoring_of(*layer, inputs);
   const Reason other = "'" + name + "' does other work than its mask, modifiers, scale and sink say";
   try {
     const auto y_of_core = attend(call.q, call.k, call.v, call.scoring).y;

@@ -32,10 +32,28 @@ std::pair<std::int64_t, std::int64_t> own_sizes(const bind::Plan& plan, bool seq
   return {x.size(0), x.size(1)};
 }
 
-/// A context says nothing of the sizes, but has no place without the rest.
+bind::TensorSource random_like(const bind::TensorSource& given) {
+  return {.from = From::random, .shape = given.shape, .mark = given.mark};
+}
+
+/// Documents as long in proportion; further rows are those that are there again.
+bind::TensorSource stretched(bind::TensorSource ids, std::int64_t batch, std::int64_t seq) {
+  const auto rows = ids.shape[0], columns = ids.shape[1];
+  std::vector<double> values;
+  for (std::int64_t i = 0; i < batch; ++i) {
+    for (std::int64_t j = 0; j < seq; ++j) {
+      values.push_back(ids.values[static_cast<std::size_t>(i % rows * columns + j * columns / seq)]);
+    }
+  }
+  ids.values = std::move(values);
+  ids.shape = {batch, seq};
+  return ids;
+}
+
+/// A context and document ids are made to fit the sizes, and have no place without the rest.
 void drop_input(spec::Node& root) {
   const auto* input = root.find("input");
-  if (input == nullptr || input->find("context") != nullptr) return;
+  if (input == nullptr || input->find("context") != nullptr || input->find("document_ids") != nullptr) return;
   std::erase_if(root.entries, [](const spec::Entry& entry) { return entry.key == "input"; });
 }
 
@@ -59,11 +77,14 @@ void take_sizes(bind::Plan& plan, const BenchPoint& point) {
     const auto [batch, seq] = own_sizes(plan, seq_len.has_value());
     shape = {batch_size.value_or(batch), seq_len.value_or(seq)};
   }
+  if (batch_size && input.context.from == From::values) input.context = random_like(input.context);
   if (batch_size && input.context.from == From::random) input.context.shape[0] = shape[0];
+  if (input.document_ids.from == From::values) input.document_ids = stretched(input.document_ids, shape[0], shape[1]);
   if (!plan.model.embedding) shape.push_back(plan.model.dims.d_model);
   const auto seed = input.x.from == From::random ? input.x.seed : 0;
   input.x = {.from = From::random, .shape = shape, .seed = seed, .mark = {.file = "--vary", .line = 1, .column = 1}};
   input.key_mask = {};  // of the rows that were there
+  if (batch_size) input.context_mask = {};
 }
 
 std::vector<std::string> overrides_of(const BenchPoint& point) {
