@@ -28,30 +28,17 @@ void place(torch::nn::Module& model, at::Device device, at::ScalarType dtype) {
   for (const auto& buffer : model.buffers()) move(buffer);
 }
 
-/// A forced kernel that cannot compute a layer is refused before anything runs.
-void expect_kernels(const Model& model, const bind::Plan& plan) {
-  std::vector<Problem> problems;
-  for (const auto& [path, attention] : model.attentions()) {
-    try {
-      attention->kernel();
-    } catch (const Error& error) {
-      problems.push_back({.file = plan.resolved.mark.file, .path = path, .message = error.what()});
-    }
-  }
-  if (!problems.empty()) throw ConfigError(std::move(problems));
-}
-
 }  // namespace
 
 std::shared_ptr<Model> build(const bind::Plan& plan) {
   const auto device = device_from(plan.run.device);
   const auto dtype = dtype_from(plan.run.dtype);
+  expect_kernels(plan);
   expect_room(plan);
   at::manual_seed(static_cast<std::uint64_t>(plan.run.seed));
   auto model = std::make_shared<Model>(plan.model);
   place(*model, device, dtype);
   model->eval();
-  expect_kernels(*model, plan);
   return model;
 }
 

@@ -32,11 +32,14 @@ Footprint measure(const bind::Plan& plan);
 std::int64_t estimate_bytes(const bind::ModelPlan& plan, at::ScalarType dtype);
 
 /// Seeds, draws every parameter in float32 on the CPU in the order of construction, casts, moves, and sets eval().
-/// Throws ResourceError before anything is allocated where it cannot fit.
+/// Throws ResourceError before anything is allocated where it cannot fit, ConfigError as expect_kernels().
 std::shared_ptr<Model> build(const bind::Plan& plan);
 
 /// The kernel of every attention, by module path.
 std::vector<std::pair<std::string, KernelChoice>> kernels_of(const Model& model);
+
+/// Throws ConfigError, at the key that forces it, for every layer that its kernel cannot compute. Allocates nothing.
+void expect_kernels(const bind::Plan& plan);
 
 /// "auto" = the first usable of cuda, mps, cpu. Throws ResourceError naming the usable devices.
 at::Device device_from(const std::string& name);

@@ -7,7 +7,6 @@
 
 #include "model/build.h"
 #include "model/meta.h"
-#include "support/system.h"
 
 namespace headwright::model {
 namespace {
@@ -39,25 +38,6 @@ std::vector<at::Tensor> distinct_parameters(const torch::nn::Module& module) {
   auto parameters = module.parameters();
   std::erase_if(parameters, [&](const at::Tensor& p) { return !seen.insert(p.unsafeGetTensorImpl()).second; });
   return parameters;
-}
-
-[[noreturn]] void refuse_size(const std::string& why) {
-  throw ResourceError("the model's sizes are too large for any tensor: " + why);
-}
-
-/// Builds without memory. Sizes that no tensor can have are the config's fault, not the library's.
-template <class Make>
-auto without_memory(Make&& make) {
-  const MetaMode mode;
-  try {
-    return make();
-  } catch (const c10::Error& error) {
-    const std::string text = error.what_without_backtrace();
-    if (!support::means_out_of_memory(text)) throw;
-    refuse_size(text);
-  } catch (const ResourceError& error) {  // the same, within a plugin
-    refuse_size(error.what());
-  }
 }
 
 Weight weigh(const torch::nn::Module& module, at::ScalarType dtype) {
@@ -99,12 +79,6 @@ std::int64_t bytes_of_repeats(const Stack& stack, const std::vector<std::int64_t
 
 std::int64_t count_parameters(const torch::nn::Module& module) { return weigh(module, at::kFloat).parameters; }
 
-std::vector<std::pair<std::string, KernelChoice>> kernels_of(const Model& model) {
-  std::vector<std::pair<std::string, KernelChoice>> kernels;
-  for (const auto& [path, attention] : model.attentions()) kernels.emplace_back(path, attention->kernel());
-  return kernels;
-}
-
 std::int64_t estimate_bytes(const bind::ModelPlan& plan, at::ScalarType dtype) {
   auto small = plan;
   const auto counts = keep_distinct_blocks(small);
@@ -117,6 +91,7 @@ std::int64_t estimate_bytes(const bind::ModelPlan& plan, at::ScalarType dtype) {
 
 Footprint measure(const bind::Plan& plan) {
   const auto model = without_memory([&] { return std::make_shared<Model>(plan.model); });
+  model->eval();
   const auto weight = weigh(*model, dtype_from(plan.run.dtype));
   Footprint footprint{.parameters = weight.parameters, .bytes = weight.bytes, .kernels = kernels_of(*model)};
   std::unordered_set<const void*> seen;

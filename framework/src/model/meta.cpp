@@ -3,6 +3,8 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/library.h>
 
+#include "support/system.h"
+
 namespace headwright::model {
 namespace {
 
@@ -22,6 +24,16 @@ void on_meta(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
 }  // namespace
 
 MetaMode::MetaMode() : guard_(kKey) {}
+
+void refuse_sizes(const ResourceError& error) {
+  throw ResourceError("the model's sizes are too large for any tensor: " + std::string(error.what()));
+}
+
+void refuse_sizes(const c10::Error& error) {
+  const std::string text = error.what_without_backtrace();
+  if (!support::means_out_of_memory(text)) throw;
+  refuse_sizes(ResourceError(text));
+}
 
 }  // namespace headwright::model
 

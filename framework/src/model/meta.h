@@ -1,6 +1,11 @@
 // Modules without memory: every tensor that is made while a MetaMode lives is made on the meta device.
 #pragma once
 #include <c10/core/impl/LocalDispatchKeySet.h>
+#include <c10/util/Exception.h>
+
+#include <string>
+
+#include "headwright/errors.h"
 
 namespace headwright::model {
 
@@ -13,5 +18,22 @@ class MetaMode {
  private:
   c10::impl::IncludeDispatchKeyGuard guard_;
 };
+
+/// Throws ResourceError saying that no tensor can have such sizes; another kind of error goes on as it is.
+[[noreturn]] void refuse_sizes(const c10::Error& error);
+[[noreturn]] void refuse_sizes(const ResourceError& error);
+
+/// Builds without memory. Sizes that no tensor can have are the config's fault, not the library's.
+template <class Make>
+auto without_memory(Make&& make) {
+  const MetaMode mode;
+  try {
+    return make();
+  } catch (const c10::Error& error) {
+    refuse_sizes(error);
+  } catch (const ResourceError& error) {  // the same, within a plugin
+    refuse_sizes(error);
+  }
+}
 
 }  // namespace headwright::model

@@ -7,6 +7,7 @@
 
 #include "bind/resolve.h"
 #include "headwright/errors.h"
+#include "model/build.h"
 #include "run/input_choice.h"
 #include "spec/load.h"
 #include "support/files.h"
@@ -59,6 +60,7 @@ Session open(const Request& request) {
   if (request.input) choose_input(root, *request.input);
   Session session{open_registry(request.plugin_path, bind::plugin_paths(root)), {}};
   session.plan = bind::resolve(root, *session.registry);
+  model::expect_kernels(session.plan);
   return session;
 }
 

@@ -1,0 +1,65 @@
+// Which kernel each attention of a model takes, and where the config asks for one that cannot.
+#include <algorithm>
+
+#include "model/build.h"
+#include "model/meta.h"
+
+namespace headwright::model {
+namespace {
+
+/// The key that forces the kernel of a block: its own, or that of `run`.
+std::pair<spec::Mark, std::string> forced_at(const bind::Plan& plan, bool of_encoder, const std::string& block) {
+  const auto at = [&](const std::vector<std::string>& keys) {
+    const auto* node = &plan.resolved;
+    for (const auto& key : keys) node = node == nullptr ? nullptr : node->find(key);
+    return node;
+  };
+  std::vector<std::string> keys{"model", "blocks", block, "kernel"};
+  if (of_encoder) keys.insert(keys.begin() + 1, "encoder");
+  const auto* own = at(keys);
+  if (own != nullptr && own->mark.line > 0) {
+    return {own->mark, std::string(of_encoder ? "model.encoder" : "model") + ".blocks." + block + ".kernel"};
+  }
+  const auto* of_run = at({"run", "kernel"});
+  return {of_run == nullptr ? plan.resolved.mark : of_run->mark, "run.kernel"};
+}
+
+bool forces_any(const bind::StackPlan& stack) {
+  return std::ranges::any_of(stack.blocks, [](const auto& block) { return block.dims.kernel != "auto"; });
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, KernelChoice>> kernels_of(const Model& model) {
+  std::vector<std::pair<std::string, KernelChoice>> kernels;
+  for (const auto& [path, attention] : model.attentions()) kernels.emplace_back(path, attention->kernel());
+  return kernels;
+}
+
+void expect_kernels(const bind::Plan& plan) {
+  if (!forces_any(plan.model) && !(plan.model.encoder && forces_any(*plan.model.encoder))) return;
+  const auto model = without_memory([&] { return std::make_shared<Model>(plan.model); });
+  model->eval();
+  std::vector<Problem> problems;
+  for (const auto& [path, attention] : model->attentions()) {
+    try {
+      attention->kernel();
+    } catch (const Error& error) {
+      const std::string text = error.what();
+      const bool of_encoder = path.starts_with("encoder.");
+      const auto& blocks = of_encoder ? plan.model.encoder->blocks : plan.model.blocks;
+      const auto index = std::stoul(path.substr(path.find("blocks.") + 7));
+      const auto [mark, key] = forced_at(plan, of_encoder, blocks.at(index).name);
+      const auto same = [&, key = key](const Problem& p) { return p.path == key && p.message.ends_with(text); };
+      if (const auto known = std::ranges::find_if(problems, same); known != problems.end()) {
+        known->message.insert(known->message.size() - text.size() - 2, ", " + path);  // another layer
+        continue;
+      }
+      problems.push_back(
+          {.file = mark.file, .line = mark.line, .column = mark.column, .path = key, .message = path + ": " + text});
+    }
+  }
+  if (!problems.empty()) throw ConfigError(std::move(problems));
+}
+
+}  // namespace headwright::model
