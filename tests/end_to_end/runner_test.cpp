@@ -68,7 +68,54 @@ TEST_F(Runner, ForwardSavesWhatCompareReads) {
   }
 }
 
+TEST_F(Runner, TwoResultsInOneFileAreRefused) {
+  const auto softmax = shipped("attention/softmax.yaml");
+  expect_failure("forward " + softmax + " -o y.safetensors --weights-out ./y.safetensors", 2,
+                 "--output and --weights-out are one file");
+  expect_failure("bench " + softmax + " -o b.json --plot b.json", 2, "--output and --plot are one file");
+  EXPECT_EQ(run_command("cp " + softmax + " a.yaml", in(""), in("")).exit_code, 0);
+  expect_failure("export a.yaml -o a.yaml", 2, "CONFIG and --output are one file");
+}
+
+TEST_F(Runner, AnEmptyValueIsNoValue) {
+  const auto softmax = shipped("attention/softmax.yaml");
+  for (const std::string option :
+       {"--output", "--weights-out", "--input", "--tokens", "--random", "--device", "--dtype"}) {
+    expect_failure("forward " + softmax + " " + option + " ''", 2, option + ": is empty");
+  }
+  expect_failure("lesson ''", 2, "ID: is empty");
+  expect_failure("mask " + softmax + " --svg ''", 2, "--svg: is empty");
+}
+
+TEST_F(Runner, HelpThatCannotBePrintedIsAFailure) {
+  EXPECT_EQ(run_command(kRunner + " --help >/dev/full", in(""), in("")).exit_code, 1);
+}
+
+TEST_F(Runner, AFileWithoutAnEndIsNotReadAsAnExport) {
+  const auto outcome = run_command("mkfifo pipe && timeout 20 " + kRunner + " inspect pipe", in(""), in(""));
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.standard_error, HasSubstr("pipe: is not a regular file"));
+}
+
+TEST_F(Runner, ALimitOnTheSizeOfFilesIsAFailureThatLeavesNothing) {
+  const auto outcome =
+      run_command("mkdir out && (ulimit -f 1; " + kRunner + " export " + shipped("attention/softmax.yaml") +
+                      " -o out/z.pt 2>&1 | cat >message; exit ${PIPESTATUS[0]}); ls -A out",
+                  in(""), in(""));
+  EXPECT_EQ(outcome.standard_output, "");
+  EXPECT_THAT(bytes_of(in("message")), HasSubstr("the file would be larger than this process may write"));
+}
+
+TEST_F(Runner, ShowAndForwardTellTheSameKernels) {
+  const auto config = shipped("attention/sliding_window.yaml") + " --set model.blocks.only.attention.dropout=0.1";
+  for (const std::string kernel : {"auto", "blockwise", "reference"}) {
+    const auto with = " --json " + config + " --set run.kernel=" + kernel;
+    EXPECT_EQ(object("show" + with, {})["kernels"], object("forward" + with, {})["kernel_choices"]) << kernel;
+  }
+}
+
 TEST_F(Runner, CompareEndsWithFiveWhereTheTwoDiffer) {
+  expect_failure("compare a.npy b.npy --random 2,6,8", 2, "two tensor files are compared as they are");
   const auto result = object("compare --json " + shipped("attention/softmax.yaml") + " " +
                                  shipped("attention/sliding_window.yaml") + " --set model.n_kv_heads=4",
                              {"max_abs_error"}, 5);

@@ -3,6 +3,9 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <iostream>
+#include <map>
+
+#include "headwright/errors.h"
 
 namespace headwright::runner {
 
@@ -72,6 +75,19 @@ std::optional<run::InputChoice> InputOptions::choice() const {
   if (!tokens.empty()) return run::InputChoice{Key::tokens, tokens};
   if (!random.empty()) return run::InputChoice{Key::random, random};
   return {};
+}
+
+void expect_apart(const std::vector<std::pair<std::string, std::filesystem::path>>& files) {
+  std::map<std::filesystem::path, std::string> known;
+  for (const auto& [name, file] : files) {
+    if (file.empty()) continue;
+    std::error_code ignored;
+    const auto whole = std::filesystem::weakly_canonical(std::filesystem::absolute(file, ignored), ignored);
+    const auto [found, fresh] = known.emplace(whole, name);
+    if (!fresh) {
+      throw InputError(found->second + " and " + name + " are one file, " + file.string() + "; name another one");
+    }
+  }
 }
 
 std::string json_text(const Json& object) { return object.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }

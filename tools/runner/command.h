@@ -45,6 +45,9 @@ struct InputOptions {
   std::optional<run::InputChoice> choice() const;
 };
 
+/// Throws InputError where two of the files are one: what is written last would be all that stays. Empty = not given.
+void expect_apart(const std::vector<std::pair<std::string, std::filesystem::path>>& files);
+
 std::string json_text(const Json& object);  // with a newline
 
 /// Prints one JSON object and a newline.

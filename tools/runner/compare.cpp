@@ -44,6 +44,12 @@ run::Comparison compare_configs(const Global& global, const Options& options) {
 int compare(const Global& global, const Options& options) {
   const bool files = is_tensor_file(options.a.config);
   if (files != is_tensor_file(options.b)) throw InputError("expected two configs, or two .npy or .safetensors files");
+  const auto& a = options.a;
+  if (files && (options.input.choice() || !a.overrides.empty() || !a.device.empty() || !a.dtype.empty())) {
+    throw InputError(
+        "two tensor files are compared as they are: --set, --device, --dtype, --input, --tokens and --random are for "
+        "two configs");
+  }
   const auto result = files ? run::compare(tensor_io::read_all(options.a.config), tensor_io::read_all(options.b))
                             : compare_configs(global, options);
   const bool equal = result.max_abs_error <= options.tolerance;

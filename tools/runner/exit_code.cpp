@@ -28,6 +28,7 @@ void end_cleanly_on_signals() {
     std::signal(signal, SIG_DFL);
     std::raise(signal);
   };
+  std::signal(SIGXFSZ, SIG_IGN);  // a write past the limit of a file's size fails then, and says so
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     // Who started the process with the signal ignored (nohup) wants it ignored
     if (std::signal(signal, handler) == SIG_IGN) std::signal(signal, SIG_IGN);

@@ -30,6 +30,7 @@ Json as_json(const exporter::Report& report) {
 }
 
 int write(const Global& global, const Options& options) {
+  expect_apart({{"CONFIG", options.config.config}, {"--output", options.output}});
   const auto session = run::open(options.config.request(global));
   run::set_up_process(session.plan.run.threads);
   const auto model = model::build(session.plan);

@@ -1,6 +1,5 @@
 #include "run/forward.h"
 
-#include <algorithm>
 #include <cmath>
 #include <iostream>
 
@@ -50,6 +49,10 @@ void print(const bind::Plan& plan, const model::Model& model, const run::Forward
 }
 
 int forward(const Global& global, const Options& options) {
+  expect_apart({{"CONFIG", options.config.config},
+                {"--input", options.input.file},
+                {"--output", options.output},
+                {"--weights-out", options.weights_out}});
   auto request = options.config.request(global);
   request.input = options.input.choice();
   const auto session = run::open(request);
@@ -83,13 +86,9 @@ void add_weights_to(CLI::App& command, Options& options) {
     command.add_option(name, list, meaning)->delimiter(',')->allow_extra_args(false)->needs(out);
   };
   add_list("--layers", options.weights.layers, "whose weights: indices or module paths; absent = all");
-  add_list("--heads", options.weights.rows.heads, "whose weights; absent = all");
-  add_list("--queries", options.weights.rows.queries, "whose weights, as positions of the input; absent = all");
-}
-
-void sort_once(std::vector<std::int64_t>& indices) {
-  std::ranges::sort(indices);
-  indices.erase(std::ranges::unique(indices).begin(), indices.end());
+  add_list("--heads", options.weights.rows.heads, "whose weights, in the order given; absent = all");
+  add_list("--queries", options.weights.rows.queries,
+           "whose weights, as positions of the input, in the order given; absent = all");
 }
 
 }  // namespace
@@ -101,11 +100,7 @@ void add_forward(CLI::App& app, Global& global) {
                               "  runner forward configs/models/tiny_gpt.yaml --tokens 1,2,3 --json\n"
                               "  runner forward a.yaml --set model.n_heads=4 --input x.npy -o y.safetensors\n"
                               "  runner forward a.yaml --weights-out w.safetensors --layers 0 --heads 0,1 --queries 5",
-                              [&global, options] {
-                                sort_once(options->weights.rows.heads);
-                                sort_once(options->weights.rows.queries);
-                                return forward(global, *options);
-                              });
+                              [&global, options] { return forward(global, *options); });
   options->config.add_to(command);
   options->input.add_to(command);
   command.add_option("-o,--output", options->output, "save the result as .npy or .safetensors")->type_name("FILE");

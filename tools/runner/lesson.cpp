@@ -102,14 +102,14 @@ void add_lesson(CLI::App& app, Global& global) {
                               "  runner lesson 3.6.2 --set run.seed=7\n"
                               "  runner lesson                   all of them, in order",
                               [&global, options] { return lesson(global, *options); });
-  command.add_option("ID", options->id, "a lesson; without it all are run, in order");
-  command.add_option("--set", options->overrides, "change a value of the lesson's config; may be repeated")
-      ->type_name("PATH=VALUE")
-      ->allow_extra_args(false);
+  auto* id = command.add_option("ID", options->id, "a lesson; without it all are run, in order");
+  auto* set = command.add_option("--set", options->overrides, "change a value of the lesson's config; may be repeated")
+                  ->type_name("PATH=VALUE")
+                  ->allow_extra_args(false);
   command.add_option("--decimals", options->decimals, "digits after the point")
       ->check(CLI::Range(0, 17))
       ->capture_default_str();
-  command.add_flag("--list", options->list, "the lessons' ids and titles");
+  command.add_flag("--list", options->list, "the lessons' ids and titles")->excludes(id)->excludes(set);
   command.add_flag("--json", options->json, "print one JSON object");
 }
 

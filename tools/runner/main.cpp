@@ -54,6 +54,16 @@ void add_commands(CLI::App& app, Global& global) {
   add_probe(app, global);
 }
 
+/// Mostly a variable of the shell that is not set: the option would count as not given.
+void refuse_empty_values(CLI::App& app) {
+  const CLI::Validator filled([](const std::string& value) { return std::string(value.empty() ? "is empty" : ""); },
+                              "");
+  for (auto* option : app.get_options()) {
+    if (option->get_items_expected_max() > 0) option->check(filled);
+  }
+  for (auto* command : app.get_subcommands([](const CLI::App*) { return true; })) refuse_empty_values(*command);
+}
+
 support::log::Color color_from(const std::string& name) {
   if (name == "always") return support::log::Color::always;
   return name == "never" ? support::log::Color::never : support::log::Color::automatic;
@@ -66,10 +76,11 @@ int run(int argc, char** argv) {
   put_examples_first(app);
   add_globals(app, global);
   add_commands(app, global);
+  refuse_empty_values(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    if (error.get_exit_code() == 0) return finish(app.exit(error));  // --help, --version
     std::cerr << "runner: " << usage_message(app, {argv + 1, argv + argc}, error) << '\n';
     return kUsage;
   }

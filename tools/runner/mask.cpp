@@ -23,10 +23,15 @@ struct Options {
   bool json = false;
 };
 
+/// Where queries and keys come from.
+enum class Source { tokens, context, tokens_to_context };
+
 /// Each layer's mask, once: layers of one block share it.
 struct Layer {
   std::string path;
+  Source source;
   Scoring scoring;
+  std::int64_t q_len = 0, k_len = 0;
 };
 
 /// The mask that a component was given, whichever variant it is; nothing if it takes none.
@@ -41,30 +46,33 @@ std::optional<Mask> mask_in(const Component& component) {
 /// Every layer that was given a mask, an encoder's first.
 std::vector<Layer> all_layers(const bind::ModelPlan& model) {
   std::vector<Layer> layers;
-  const auto add = [&](const bind::StackPlan& stack, const std::string& prefix) {
+  const auto add = [&](const bind::StackPlan& stack, const std::string& prefix, Source source) {
+    const auto add_layer = [&](const std::string& path, const Component& component, bool reads_context) {
+      const auto mask = mask_in(component);
+      if (mask) layers.push_back({path, reads_context ? Source::tokens_to_context : source, {.mask = *mask}});
+    };
     for (std::size_t i = 0; i < stack.blocks.size(); ++i) {
       const auto path = prefix + "blocks." + std::to_string(i);
       const auto& block = stack.blocks[i];
-      if (const auto mask = mask_in(block.attention)) layers.push_back({path + ".attention", {.mask = *mask}});
-      if (const auto mask = mask_in(block.cross_attention)) {
-        layers.push_back({path + ".cross_attention", {.mask = *mask}});
-      }
+      add_layer(path + ".attention", block.attention, block.claims.context);
+      add_layer(path + ".cross_attention", block.cross_attention, true);
     }
   };
-  if (model.encoder) add(*model.encoder, "encoder.");
-  add(model, "");
+  if (model.encoder) add(*model.encoder, "encoder.", Source::context);
+  add(model, "", Source::tokens);
   return layers;
 }
 
 /// The layer called `only`, or each mask once.
 std::vector<Layer> layers_of(const bind::ModelPlan& model, const std::string& only) {
   std::vector<Layer> layers;
-  std::vector<std::string> seen, paths;
+  std::vector<std::string> paths;
+  std::vector<std::pair<Source, std::string>> seen;
   for (auto& layer : all_layers(model)) {
-    const auto text = layer.scoring.mask.to_string();
+    const std::pair kind(layer.source, layer.scoring.mask.to_string());
     paths.push_back(layer.path);
-    if (only.empty() ? std::ranges::find(seen, text) != seen.end() : layer.path != only) continue;
-    seen.push_back(text);
+    if (only.empty() ? std::ranges::find(seen, kind) != seen.end() : layer.path != only) continue;
+    seen.push_back(kind);
     layers.push_back(std::move(layer));
   }
   if (!layers.empty()) return layers;
@@ -72,24 +80,36 @@ std::vector<Layer> layers_of(const bind::ModelPlan& model, const std::string& on
   throw InputError("--layer: got '" + support::printable(only) + "', expected one of " + support::join(paths, ", "));
 }
 
-/// What the config's input says of the keys, where the lengths are the input's own.
-std::int64_t take_input(const bind::Plan& plan, std::vector<Layer>& layers, std::int64_t seq_len) {
-  if (plan.input.x.from == bind::TensorSource::From::nothing) return seq_len > 0 ? seq_len : 24;
-  const auto inputs = run::make_inputs(plan);
-  const auto own = inputs.x.size(1);
-  if ((seq_len > 0 && seq_len != own) || inputs.x.size(0) == 0) return seq_len > 0 ? seq_len : own;
+/// The config's own input, if it has one and no other length is asked for.
+std::optional<Inputs> own_inputs(const bind::Plan& plan, std::int64_t seq_len) {
+  if (plan.input.x.from == bind::TensorSource::From::nothing) return {};
+  auto inputs = run::make_inputs(plan);
+  if (inputs.x.size(0) == 0 || (seq_len > 0 && seq_len != inputs.x.size(1))) return {};
+  return inputs;
+}
+
+/// Lengths, and what the config's input says of the keys of its first row.
+void take_input(const bind::Plan& plan, std::vector<Layer>& layers, std::int64_t seq_len) {
+  const auto inputs = own_inputs(plan, seq_len);
+  const auto first_row = [](const at::Tensor& x) { return x.defined() ? x.slice(0, 0, 1).cpu() : x; };
   for (auto& layer : layers) {
-    if (inputs.key_mask.defined()) layer.scoring.key_mask = inputs.key_mask.slice(0, 0, 1).cpu();
-    if (inputs.document_ids.defined()) layer.scoring.document_ids = inputs.document_ids.slice(0, 0, 1).cpu();
+    constexpr std::int64_t kTokens = 24;
+    layer.q_len = layer.k_len = seq_len > 0 ? seq_len : kTokens;
+    if (!inputs) continue;
+    const bool of_context = layer.source != Source::tokens && inputs->context.defined();
+    layer.k_len = (of_context ? inputs->context : inputs->x).size(1);
+    layer.q_len = layer.source == Source::context ? layer.k_len : inputs->x.size(1);
+    layer.scoring.key_mask = first_row(of_context ? inputs->context_mask : inputs->key_mask);
+    if (layer.source == Source::tokens) layer.scoring.document_ids = first_row(inputs->document_ids);
   }
-  return own;
 }
 
 Json as_json(const Layer& layer, const core::MaskView& view) {
   Json object;
   object["module"] = layer.path;
   object["mask"] = view.text;
-  object["seq_len"] = view.k_len;
+  object["seq_len"] = view.q_len;
+  object["key_len"] = view.k_len;
   object["density"] = view.density;
   object["tiles"] = {{"size", view.tile_size}, {"empty", view.empty}, {"partial", view.partial}, {"full", view.full}};
   object["cell"] = view.cell;
@@ -111,7 +131,10 @@ void print(const Layer& layer, const core::MaskView& view) {
 int mask(const Global& global, const Options& options) {
   const auto session = run::open(options.config.request(global));
   auto layers = layers_of(session.plan.model, options.layer);
-  const auto seq_len = take_input(session.plan, layers, options.seq_len);
+  if (!options.svg.empty() && options.svg.extension() != ".svg") {
+    throw InputError("--svg " + options.svg.string() + ": expected a name that ends in .svg");
+  }
+  take_input(session.plan, layers, options.seq_len);
   if (!options.svg.empty() && layers.size() > 1) {
     std::vector<std::string> paths;
     for (const auto& layer : layers) paths.push_back(layer.path);
@@ -120,11 +143,11 @@ int mask(const Global& global, const Options& options) {
   }
   Json masks = Json::array();
   for (const auto& layer : layers) {
-    const auto view = core::view_mask(layer.scoring, seq_len, seq_len, options.tile_size, options.cells);
+    const auto view = core::view_mask(layer.scoring, layer.q_len, layer.k_len, options.tile_size, options.cells);
     if (options.json) masks.push_back(as_json(layer, view));
     else print(layer, view);
     if (options.svg.empty()) continue;
-    const auto fine = core::view_mask(layer.scoring, seq_len, seq_len, options.tile_size, 256);
+    const auto fine = core::view_mask(layer.scoring, layer.q_len, layer.k_len, options.tile_size, 256);
     support::write_file(options.svg, core::draw_svg(fine, session.plan.name + ": " + layer.path));
   }
   if (options.json) print_json({{"name", session.plan.name}, {"masks", masks}});
@@ -141,7 +164,7 @@ void add_mask(CLI::App& app, Global& global) {
                               [&global, options] { return mask(global, *options); });
   options->config.add_to(command);
   command.add_option("--seq-len", options->seq_len, "tokens; absent = the input's, or 24")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{65536}));
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{32768}));
   command.add_option("--tile-size", options->tile_size, "tokens along the side of a tile")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{65536}))
       ->capture_default_str();

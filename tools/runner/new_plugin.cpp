@@ -46,10 +46,14 @@ void check_name(const Global& global, const std::string& name) {
     throw InputError(shown +
                      ", expected at most 64 characters: words of a-z and 0-9 joined by '_', such as my_attention");
   }
-  // Of the build's own targets, and of the struct that holds the parameters.
-  constexpr std::array kTaken{"all", "clean", "help", "install", "package", "params", "test"};
+  // Of the build's own targets, of the libraries behind it, and of the struct that holds the parameters.
+  constexpr std::array kTaken{"all",     "c10",    "c10_cuda", "clean", "headwright", "help",       "install",
+                              "package", "params", "test",     "torch", "torch_cpu",  "torch_cuda", "torch_library"};
   if (std::ranges::find(kTaken, name) != kTaken.end())
     throw InputError(shown + ", which means something else in a build");
+  constexpr std::array kNoText{"false", "n", "no", "null", "off", "on", "true", "y", "yes"};
+  if (std::ranges::find(kNoText, name) != kNoText.end())
+    throw InputError(shown + ", which YAML does not read as a name");
   const auto registry = run::open_registry(global.plugin_path);
   if (const auto file = registry->file_of(name); !file.empty()) {
     throw InputError(shown + ", which " + file + " provides already; take another name");
@@ -77,10 +81,14 @@ void write_folder(const fs::path& folder, const std::vector<File>& files) {
   if (!fs::create_directory(unfinished, error)) fail(error ? error : std::make_error_code(std::errc::file_exists));
   try {
     for (const auto& [name, text] : files) support::write_file(unfinished / name, text);
-  } catch (...) {
+  } catch (const FileError& failure) {
     std::error_code ignored;
     fs::remove_all(unfinished, ignored);
-    throw;
+    std::string message = failure.what();  // names the unfinished folder, which nobody knows
+    if (const auto at = message.find(unfinished.string()); at != std::string::npos) {
+      message.replace(at, unfinished.string().size(), folder.string());
+    }
+    throw FileError(message);
   }
   fs::rename(unfinished, folder, error);
   if (error) fail(error);

@@ -82,6 +82,9 @@ Inspection inspect(const std::filesystem::path& path) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored))
     throw InputError(path.string() + ": found a folder, expected a file written by 'runner export'");
+  if (std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored)) {
+    throw InputError(path.string() + ": is not a regular file, expected one written by 'runner export'");
+  }
   std::ifstream stream(path, std::ios::binary);
   if (!stream) throw InputError(path.string() + ": cannot be opened; is it there, and readable by you?");
   std::string begin(24, '\0');

@@ -19,11 +19,13 @@ std::vector<Layer> chosen_layers(const model::Model& model, const std::vector<st
   if (layers.empty()) return all;
   std::vector<Layer> chosen;
   for (const auto& name : layers) {
-    const auto before = chosen.size();
+    bool found = false;
     for (const auto& layer : all) {
-      if (layer.first == name || layer.first.starts_with("blocks." + name + ".")) chosen.push_back(layer);
+      if (layer.first != name && !layer.first.starts_with("blocks." + name + ".")) continue;
+      found = true;
+      if (std::ranges::find(chosen, layer.first, &Layer::first) == chosen.end()) chosen.push_back(layer);
     }
-    if (chosen.size() > before) continue;
+    if (found) continue;
     std::vector<std::string> paths;
     for (const auto& layer : all) paths.push_back(layer.first);
     throw InputError("--layers: no attention is called '" + support::printable(name) +

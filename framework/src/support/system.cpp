@@ -52,8 +52,9 @@ std::int64_t usable_memory() {
 }
 
 bool means_out_of_memory(std::string_view text) {
-  for (const std::string_view sign : {"can't allocate memory", "not enough memory", "out of memory",
-                                      "Storage size calculation overflowed", "multiplication overflow"}) {
+  for (const std::string_view sign :
+       {"can't allocate memory", "not enough memory", "out of memory", "Storage size calculation overflowed",
+        "multiplication overflow", "tensor with negative dimension", "cannot be represented as a SymInt"}) {
     if (text.find(sign) != std::string_view::npos) return true;
   }
   return false;
