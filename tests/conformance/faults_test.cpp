@@ -36,7 +36,8 @@ void expect_found(const std::string& variant, const std::string& finding) {
 }
 
 TEST(ConformanceKit, PassesWhatHoldsItsPromises) {
-  for (const auto* variant : {"no_fault", "grouped", "turns", "mean"}) EXPECT_THAT(failed(checked(variant)), IsEmpty());
+  for (const auto* variant : {"no_fault", "grouped", "turns", "shifts", "mean"})
+    EXPECT_THAT(failed(checked(variant)), IsEmpty());
 }
 
 TEST(ConformanceKit, NamesTheFirstLeakingPositionOfAFalselyCausalVariant) {
@@ -69,6 +70,19 @@ TEST(ConformanceKit, FindsPaddingThatCounts) {
 
 TEST(ConformanceKit, FindsADropoutThatDropsNothing) { expect_found("never_drops", "dropout: two calls in training"); }
 
+TEST(ConformanceKit, FindsALeakBehindTheFirstChunk) {
+  expect_found("leaks_in_later_chunks", "causal: first leak: the output at position 64 depends on the later token");
+}
+
+TEST(ConformanceKit, FindsTooFewDigits) {
+  expect_found("rounds_outputs", "dtypes: in Float the output is off by 0.");
+  expect_found("divides_by_half_of_nothing", "dtypes: NaN or infinity in the output in Half");
+}
+
+TEST(ConformanceKit, FindsAGradientThatOneKernelLoses) {
+  expect_found("shifts_untold", "kernels: kernel 'reference' gives a gradient of shift that differs by");
+}
+
 TEST(ConformanceKit, FindsAKernelThatIsAskedForAndNotTaken) {
   expect_found("ignores_kernel", "kernels: kernel 'sdpa' was asked for, and '");
 }
@@ -86,9 +100,12 @@ TEST(ConformanceKit, FindsDropoutInEval) { expect_found("drops_in_eval", "determ
 
 TEST(ConformanceKit, FindsRowsOfABatchThatMix) { expect_found("mixes_batch_rows", "batch_rows: row 0 of a batch"); }
 
+TEST(ConformanceKit, FindsMasksOfABatchThatMix) { expect_found("mixes_masks", "batch_rows: row 1 of a batch"); }
+
 TEST(ConformanceKit, FindsWrongAndMissingGradients) {
   expect_found("wrong_gradient", "gradients: gradient of x: got");
   expect_found("no_gradient", "gradients: the output carries no gradient");
+  expect_found("wrong_masked_gradient", "gradients: with a key mask, gradient of ");
 }
 
 TEST(ConformanceKit, FindsAnOutputOfAnotherWidthThanClaimed) {
@@ -102,7 +119,9 @@ TEST(ConformanceKit, FindsAnOutputThatLeavesItsDtype) {
 }
 
 TEST(ConformanceKit, FindsAnExportThatIsRightAtOneLengthOnly) {
-  expect_found("bakes_its_length", "export: blocks.0.attention");
+  for (const auto* variant : {"bakes_its_length", "bakes_a_table", "bakes_angles"}) {
+    expect_found(variant, "exported, it differs from the model at x (");
+  }
 }
 
 TEST(ConformanceKit, FindsStateThatIsNoParameterAndNoBuffer) {

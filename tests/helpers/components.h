@@ -50,6 +50,6 @@ inline ParamMap default_values(const VariantSpec& variant) {
 }
 
 /// Small sizes that every shipped variant takes.
-inline Dims small_dims() { return {.d_model = 8, .n_heads = 2, .n_kv_heads = 2, .d_head = 4, .context_length = 16}; }
+inline Dims small_dims() { return {.d_model = 8, .n_heads = 2, .n_kv_heads = 2, .d_head = 4, .context_length = 160}; }
 
 }  // namespace headwright::test

@@ -1,6 +1,8 @@
 // A sequence that goes on from a cache equals the same sequence at once.
 #include <ATen/ATen.h>
 
+#include <numeric>
+
 #include "check/properties.h"
 
 namespace headwright::check {
@@ -16,12 +18,40 @@ at::Tensor in_pieces(const Subject& subject, torch::nn::Module& module, const In
   for (const auto length : lengths) {
     auto piece = inputs;
     piece.x = inputs.x.slice(1, begin, begin + length);
-    if (inputs.key_mask.defined()) piece.key_mask = inputs.key_mask.slice(1, 0, begin + length);
+    for (auto* of_all : {&piece.key_mask, &piece.document_ids}) {
+      if (of_all->defined()) *of_all = of_all->slice(1, 0, begin + length);
+    }
     piece.cache = &cache;
     parts.push_back(subject.call(module, piece));
     begin += length;
   }
   return at::cat(parts, 1);
+}
+
+/// Lengths of the pieces: single tokens, two pieces, and two that end within chunks.
+std::vector<std::vector<std::int64_t>> ways_to_feed(const Subject& subject) {
+  std::vector<std::vector<std::int64_t>> ways{
+      std::vector<std::int64_t>(static_cast<std::size_t>(subject.longest()), 1)};
+  for (const auto length : {subject.longest(), subject.many()}) {
+    if (length > 1) ways.push_back({(length + 1) / 2, length / 2});
+  }
+  return ways;
+}
+
+/// What they carry besides x, as a phrase, and the inputs.
+std::vector<std::pair<std::string, Inputs>> inputs_of(const Subject& subject, std::int64_t length) {
+  const auto plain = subject.draw(2, length);
+  std::vector<std::pair<std::string, Inputs>> all{{"", plain}};
+  if (subject.claims.key_mask) {
+    auto& padded = all.emplace_back(" with padding", plain).second;
+    padded.key_mask = at::ones({2, length}, at::kBool);
+    padded.key_mask.select(0, 0).slice(0, 0, length / 2).fill_(false);  // at the start
+  }
+  if (subject.claims.document_ids) {
+    auto& packed = all.emplace_back(" with documents", plain).second;
+    packed.document_ids = at::arange(length).ge(length / 3).to(at::kLong).expand({2, length});
+  }
+  return all;
 }
 
 }  // namespace
@@ -30,28 +60,18 @@ std::string cached(const Subject& subject) {
   const auto module = subject.make();
   auto& attention = dynamic_cast<Attention&>(*module);
   const at::NoGradGuard no_grad;
-  const auto longest = subject.longest();
-  for (const bool masked : {false, true}) {
-    if (masked && !subject.claims.key_mask) continue;
-    auto inputs = subject.draw(2, longest);
-    if (masked) {
-      inputs.key_mask = at::ones({2, longest}, at::kBool);
-      inputs.key_mask.select(0, 0).slice(0, 0, longest / 2).fill_(false);  // padding at the start
-    }
-    const auto at_once = subject.call(*module, inputs);
-    const std::vector<std::int64_t> ones(static_cast<std::size_t>(longest), 1);
-    const auto first = (longest + 1) / 2;
-    for (const auto& lengths : {ones, std::vector<std::int64_t>{first, longest - first}}) {
-      if (lengths.back() == 0) continue;
-      auto cache = attention.make_cache(2, longest);
+  for (const auto& lengths : ways_to_feed(subject)) {
+    const auto length = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
+    for (const auto& [extra, inputs] : inputs_of(subject, length)) {
+      const auto at_once = subject.call(*module, inputs);
+      auto cache = attention.make_cache(2, length);
       const auto far = difference(in_pieces(subject, *module, inputs, cache, lengths), at_once);
-      const auto how = lengths.size() == 2 ? "in two pieces" : "token by token";
       if (!(far <= kFloat64Noise)) {
-        return std::string("a sequence fed ") + how + (masked ? " with padding" : "") +
-               " differs from the same sequence at once by " + std::to_string(far);
+        const std::string how = lengths.size() == 2 ? "in two pieces" : "token by token";
+        return "a sequence fed " + how + extra + " differs from the same sequence at once by " + std::to_string(far);
       }
-      if (cache.tokens() != longest) {
-        return "after " + std::to_string(longest) + " tokens the cache's length is " + std::to_string(cache.tokens());
+      if (cache.tokens() != length) {
+        return "after " + std::to_string(length) + " tokens the cache's length is " + std::to_string(cache.tokens());
       }
     }
   }

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "check/properties.h"
+#include "core/kernel.h"
 #include "headwright/errors.h"
 
 namespace headwright::check {
@@ -25,11 +26,11 @@ bool claims_causal(const Subject& subject) { return is_attention(subject) && sub
 bool claims_key_mask(const Subject& subject) { return is_attention(subject) && subject.claims.key_mask; }
 /// Padding moves the end of a context, which the masks of cross-attention are aligned to, and draws a random mask anew.
 bool claims_padding(const Subject& subject) {
-  const auto reads_length = [](const auto& item) {
+  const auto moves = [&](const auto& item) {
     const auto* mask = std::get_if<Mask>(&item.second.data);
-    return mask != nullptr && mask->reads_length();
+    return mask != nullptr && (subject.claims.context ? !mask->sees_everything() : mask->reads_length());
   };
-  return claims_key_mask(subject) && !subject.claims.context && std::ranges::none_of(subject.values, reads_length);
+  return claims_key_mask(subject) && std::ranges::none_of(subject.values, moves);
 }
 bool claims_documents(const Subject& subject) {
   return is_attention(subject) && subject.claims.document_ids && !subject.claims.context;
@@ -37,10 +38,15 @@ bool claims_documents(const Subject& subject) {
 bool on_the_core(const Subject& subject) { return is_attention(subject) && subject.claims.core; }
 bool claims_cache(const Subject& subject) { return is_attention(subject) && subject.claims.cache; }
 bool claims_gradient(const Subject& subject) { return subject.claims.differentiable; }
-bool can_stand_alone(const Subject& subject) {  // a rotation or a bias lives in an attention
-  return !subject.claims.rotate && !subject.claims.bias;
+bool has_dropout(const Subject& subject) {
+  return subject.row("dropout", ParamType::number) != nullptr && subject.with_dropout().kernel_obstacle(true).empty();
 }
-bool has_dropout(const Subject& subject) { return subject.row("dropout", ParamType::number) != nullptr; }
+/// A forced kernel may be one that no export can hold.
+bool can_be_exported(const Subject& subject) {
+  return !subject.claims.core || std::ranges::none_of(core::kernels(), [&](const auto& kernel) {
+    return kernel->name() == subject.dims.kernel && !kernel->exportable();
+  });
+}
 bool has_causal_window(const Subject& subject) {
   return claims_causal(subject) && subject.row("window_size", ParamType::integer) != nullptr;
 }
@@ -63,13 +69,13 @@ constexpr std::array kRows{
     Row{"documents", "tokens of other documents are not read", claims_documents, documents},
     Row{"window", "with window_size W the last token sees W keys, itself included", has_causal_window, window},
     Row{"heads", "query head h reads kv head h // (n_heads / n_kv_heads)", has_heads, heads},
-    Row{"kernels", "every kernel that can express it gives the same", on_the_core, kernels},
+    Row{"kernels", "every kernel that can express it gives the same, gradients too", on_the_core, kernels},
     Row{"cache", "a sequence fed piece by piece equals the same sequence at once", claims_cache, cached},
     Row{"tokens", "each token on its own", per_token, tokens_independent},
     Row{"positions", "the output follows the positions that are given", is_position, positions_followed},
     Row{"gradients", "equal to central differences in float64", claims_gradient, gradients},
-    Row{"dtypes", "float64, float32, bfloat16 and float16 stay what they are", always, dtypes},
-    Row{"export", "the exported form equals the running one at other sizes", can_stand_alone, exported},
+    Row{"dtypes", "float64, float32, bfloat16 and float16 stay what they are, and near float64", always, dtypes},
+    Row{"export", "the exported form equals the running one at other sizes", can_be_exported, exported},
     Row{"state", "parameters and buffers are all of the state", always, state_round_trip},
 };
 
@@ -104,6 +110,16 @@ std::vector<Property> run_checks(const VariantSpec& variant, const Dims& dims, c
     if (row.asked(*subject)) properties.push_back(ask(row, *subject));
   }
   return properties;
+}
+
+std::vector<std::string> not_asked(const VariantSpec& variant, const Dims& dims, const ParamMap& values) {
+  std::vector<std::string> names;
+  if (variant.kind != Kind::attention) return names;
+  const Subject subject(variant, dims, values);
+  for (const auto& row : kRows) {
+    if (row.asked != per_token && row.asked != is_position && !row.asked(subject)) names.emplace_back(row.name);
+  }
+  return names;
 }
 
 }  // namespace headwright::check

@@ -17,4 +17,7 @@ struct Property {
 /// values: complete, as bind resolves them. A variant that throws fails the property it was asked for.
 std::vector<Property> run_checks(const VariantSpec& variant, const Dims& dims, const ParamMap& values);
 
+/// Names of the properties that an attention could promise, and with these dims and values does not.
+std::vector<std::string> not_asked(const VariantSpec& variant, const Dims& dims, const ParamMap& values);
+
 }  // namespace headwright::check

@@ -39,9 +39,10 @@ std::vector<Wanted> wanted(const Inputs& inputs, const torch::nn::Module& module
 
 }  // namespace
 
-std::string gradients(const Subject& subject) {
+namespace {
+
+std::string wrong_gradient(const Subject& subject, const Inputs& inputs) {
   const auto module = subject.make();
-  auto inputs = subject.draw(2, std::min<std::int64_t>(subject.longest(), 5));
   const auto tensors = wanted(inputs, *module);
   for (const auto& [name, tensor] : tensors) tensor.requires_grad_(true);
   const auto y = subject.call(*module, inputs);
@@ -67,6 +68,16 @@ std::string gradients(const Subject& subject) {
     }
   }
   return "";
+}
+
+}  // namespace
+
+std::string gradients(const Subject& subject) {
+  const auto length = std::min<std::int64_t>(subject.longest(), 5);
+  const auto fault = wrong_gradient(subject, subject.draw(2, length));
+  if (!fault.empty() || !subject.claims.key_mask) return fault;
+  const auto masked = wrong_gradient(subject, with_masks(subject, subject.draw(3, length)));
+  return masked.empty() ? "" : "with a key mask, " + masked;
 }
 
 }  // namespace headwright::check

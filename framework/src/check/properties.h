@@ -16,6 +16,9 @@ std::string dtypes(const Subject& subject);
 std::string kernels(const Subject& subject);
 std::string state_round_trip(const Subject& subject);
 
+/// The inputs, of 3 rows, with a key mask where one is claimed: row 0 sees all, row 1 a half, row 2 nothing.
+Inputs with_masks(const Subject& subject, Inputs inputs);
+
 // tokens.cpp
 std::string causal(const Subject& subject);
 std::string key_mask(const Subject& subject);

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "bind/rows.h"
+#include "check/subject.h"
 #include "headwright/attend.h"
 #include "headwright/errors.h"
 #include "spec/load.h"
@@ -12,10 +13,10 @@
 namespace headwright::check {
 namespace {
 
-/// Sizes small enough that a variant is checked within a second.
+/// Sizes small enough that a variant is checked within seconds.
 struct Sizes {
   std::int64_t d_model = 8, n_heads = 2;
-  std::optional<std::int64_t> n_kv_heads, d_head, context_length = 16, d_context;
+  std::optional<std::int64_t> n_kv_heads, d_head, context_length = 160, d_context;
   std::string kernel = "auto";
 
   static constexpr auto fields() {
@@ -87,15 +88,21 @@ class Checker {
   }
 
   void check_kernel(const Settings& settings) {
+    const auto& kernel = settings.dims.kernel;
+    if (kernel == "auto") return;
     auto known = kernel_names();
     known.insert(known.begin(), "auto");
-    const auto& kernel = settings.dims.kernel;
     if (std::ranges::find(known, kernel) == known.end()) {
       report("kernel",
              "no kernel is called '" + support::printable(kernel) + "' (known: " + support::join(known, ", ") + ")",
              support::nearest(kernel, known).value_or(""));
-    } else if (kernel != "auto" && !variant_.claims(settings.dims, settings.values).core) {
+      return;
+    }
+    const Subject subject(variant_, settings.dims, settings.values);
+    if (!subject.claims.core) {
       report("kernel", "has no effect: '" + variant_.name + "' is not computed by the attention core");
+    } else if (const auto obstacle = subject.kernel_obstacle(); !obstacle.empty()) {
+      report("kernel", obstacle);
     }
   }
 

@@ -14,6 +14,10 @@ namespace {
 
 constexpr std::int64_t kContextLength = 5;  // other than any sequence's, so that a mix-up shows
 
+std::int64_t within(std::int64_t length, const Dims& dims) {
+  return dims.context_length > 0 ? std::min(length, dims.context_length) : length;
+}
+
 template <class Base>
 Base& as(torch::nn::Module& module) {
   auto* base = dynamic_cast<Base*>(&module);
@@ -51,6 +55,18 @@ Module Subject::make(at::ScalarType dtype, std::uint64_t seed) const {
   module->to(dtype);
   module->eval();
   return module;
+}
+
+std::string Subject::kernel_obstacle(bool training) const {
+  if (!claims.core || dims.kernel == "auto") return "";
+  const auto module = make();
+  module->train(training);
+  try {
+    as<Attention>(*module).kernel();
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
 }
 
 Inputs Subject::draw(std::int64_t batch, std::int64_t seq, std::uint64_t seed) const {
@@ -92,9 +108,9 @@ at::Tensor Subject::place(Position& position, const Inputs& inputs) const {
   return y;
 }
 
-std::int64_t Subject::longest() const {
-  return dims.context_length > 0 ? std::min<std::int64_t>(7, dims.context_length) : 7;
-}
+std::int64_t Subject::longest() const { return within(7, dims); }
+
+std::int64_t Subject::many() const { return within(131, dims); }
 
 std::int64_t Subject::d_in() const {
   return claims.rotate && dims.d_head > 0 ? dims.n_heads * dims.d_head : dims.d_model;

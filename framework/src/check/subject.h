@@ -18,7 +18,7 @@ class Subject {
  public:
   Subject(const VariantSpec& variant, const Dims& dims, const ParamMap& values);
 
-  /// The same variant with every row called `dropout` set to a half.
+  /// The same variant with a row called `dropout`, if it has one, set to a half.
   Subject with_dropout() const;
 
   /// The row of this name and type, no list; null = the variant has none.
@@ -30,13 +30,19 @@ class Subject {
   /// A module in eval mode, its parameters drawn from `seed`.
   Module make(at::ScalarType dtype = at::kDouble, std::uint64_t seed = 123) const;
 
+  /// Why the kernel that the dims force cannot compute this, in eval or in training; empty = it can.
+  std::string kernel_obstacle(bool training = false) const;
+
   /// Random x, and a context where one is claimed. Float64.
   Inputs draw(std::int64_t batch, std::int64_t seq, std::uint64_t seed = 7) const;
 
   /// y: (batch, seq, width). A position gives what its hooks make of x.
   at::Tensor call(torch::nn::Module& module, const Inputs& inputs) const;
 
-  std::int64_t longest() const;  // the longest sequence that is tried: odd, and within context_length
+  /// Lengths that are tried, odd and within context_length: one for questions about each token, and one past the
+  /// chunks and tiles in which variants and kernels work.
+  std::int64_t longest() const;
+  std::int64_t many() const;
   std::int64_t d_in() const;
   std::int64_t d_out() const;
 

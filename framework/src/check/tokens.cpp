@@ -39,18 +39,25 @@ void set_mask(const Subject& subject, Inputs& inputs, const at::Tensor& mask) {
 
 std::string causal(const Subject& subject) {
   const auto module = subject.make();
-  const auto inputs = subject.draw(2, subject.longest());
-  const auto y = subject.call(*module, inputs);
-  std::int64_t first = subject.longest(), cause = 0;
-  for (std::int64_t token = 1; token < subject.longest(); ++token) {
-    const auto leaking = first_difference(y, subject.call(*module, with_other_token(inputs, token)), 0, token);
-    if (leaking < 0 || leaking >= first) continue;
-    first = leaking;
-    cause = token;
+  const at::NoGradGuard no_grad;
+  // Every token of a short sequence, then those where the chunks of a long one meet.
+  for (const auto& [length, step] :
+       {std::pair{subject.longest(), std::int64_t{1}}, {subject.many(), subject.many() / 8}}) {
+    const auto inputs = subject.draw(2, length);
+    const auto y = subject.call(*module, inputs);
+    auto first = length;
+    std::int64_t cause = 0;
+    for (std::int64_t token = length - 1; token > 0; token -= std::max<std::int64_t>(1, step)) {
+      const auto leaking = first_difference(y, subject.call(*module, with_other_token(inputs, token)), 0, token);
+      if (leaking < 0 || leaking > first) continue;
+      first = leaking;
+      cause = token;
+    }
+    if (cause == 0) continue;
+    return "first leak: the output at position " + std::to_string(first) + " depends on the later token " +
+           std::to_string(cause);
   }
-  if (cause == 0) return "";
-  return "first leak: the output at position " + std::to_string(first) + " depends on the later token " +
-         std::to_string(cause);
+  return "";
 }
 
 std::string key_mask(const Subject& subject) {
@@ -77,16 +84,20 @@ std::string key_mask(const Subject& subject) {
 
 std::string padding(const Subject& subject) {
   const auto module = subject.make();
-  auto padded = subject.draw(2, subject.longest()), alone = padded;
-  const auto kept = subject.longest() / 2;
-  if (kept == 0) return "";
-  padded.key_mask = at::ones({2, subject.longest()}, at::kBool);
-  padded.key_mask.slice(1, kept).fill_(false);
-  alone.x = padded.x.slice(1, 0, kept);
-  const auto y = subject.call(*module, alone);
-  const auto first = first_difference(y, subject.call(*module, padded), 0, y.size(1));
-  if (first < 0) return "";
-  return "hidden tokens behind a sequence change the output at position " + std::to_string(first);
+  for (const auto length : {subject.longest(), subject.many()}) {
+    auto padded = subject.draw(2, length), alone = padded;
+    auto& kept = subject.claims.context ? alone.context : alone.x;
+    const auto keys = kept.size(1);
+    if (keys < 2) continue;
+    auto visible = at::ones({2, keys}, at::kBool);
+    visible.slice(1, keys / 2).fill_(false);
+    set_mask(subject, padded, visible);
+    kept = kept.slice(1, 0, keys / 2);
+    const auto y = subject.call(*module, alone);
+    const auto first = first_difference(y, subject.call(*module, padded), 0, y.size(1));
+    if (first >= 0) return "hidden tokens behind a sequence change the output at position " + std::to_string(first);
+  }
+  return "";
 }
 
 std::string empty_rows(const Subject& subject) {
