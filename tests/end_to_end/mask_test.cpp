@@ -28,6 +28,19 @@ TEST_F(MaskCommand, DrawsTheMaskOfEachLayer) {
   EXPECT_THAT(drawn.standard_output, HasSubstr("  #....\n  ##...\n  ###..\n  ####.\n  .####\n"));
 }
 
+TEST_F(MaskCommand, DrawsEachLayerAtTheLengthsAndPaddingOfWhatItReads) {
+  const auto outcome = run("mask --json " + shipped("models/encoder_decoder.yaml") +
+                           " --set input.lengths=[3,4] --set input.context.lengths=[5,7]");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.standard_error;
+  const auto masks = json::parse(outcome.standard_output)["masks"];
+  ASSERT_EQ(masks.size(), 3U);
+  EXPECT_EQ(masks[0]["module"], "encoder.blocks.0.attention");
+  EXPECT_EQ(masks[0]["rows"], json(std::vector<std::string>(7, "#####..")));
+  EXPECT_EQ(masks[1]["rows"], json({"#...", "##..", "###.", "###."}));
+  EXPECT_EQ(masks[2]["module"], "blocks.0.cross_attention");
+  EXPECT_EQ(masks[2]["rows"], json(std::vector<std::string>(4, "#####..")));
+}
+
 TEST_F(MaskCommand, PrintsDensityAndTilesAsJson) {
   const auto outcome = run("mask --json --seq-len 1024 --cells 4 " + shipped("models/tiny_gpt.yaml"));
   const auto masks = json::parse(outcome.standard_output)["masks"];

@@ -10,6 +10,8 @@
 namespace headwright::core {
 namespace {
 
+constexpr std::int64_t kSpan = 1024;  // keys that are looked at together
+
 std::int64_t quotient_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 void count_tiles(const Mask& mask, MaskView& view) {
@@ -26,13 +28,16 @@ void count_tiles(const Mask& mask, MaskView& view) {
   }
 }
 
-/// The visible pairs of some queries, as numbers: (rows, k_len).
-at::Tensor shown(const Scoring& scoring, const MaskInputs& inputs, std::int64_t begin, std::int64_t end,
-                 std::int64_t k_len) {
-  const auto rows = at::arange(begin, end, at::kLong);
-  const auto visible = visible_keys(scoring, slice(inputs, rows, 0, k_len));
-  if (!visible.defined()) return at::ones({end - begin, k_len});
-  return visible.select(0, 0).select(0, 0).to(at::kFloat).expand({end - begin, k_len});
+/// How many of some queries see each key of a range, (keys). What is empty or full for all of them is not computed.
+at::Tensor count_shown(const Mask& mask, const MaskInputs& inputs, const TileRange& range, std::int64_t first_query) {
+  const auto rows = range.q_end - range.q_begin, keys = range.k_end - range.k_begin;
+  const auto tile = mask.tile(range);
+  if (tile != Tile::partial) return at::full({keys}, tile == Tile::full ? rows : 0, at::kDouble);
+  const auto queries = at::arange(first_query, first_query + rows, at::kLong);
+  const auto visible = mask.visible(slice(inputs, queries, range.k_begin, range.k_end));
+  if (!visible.defined()) return at::full({keys}, rows, at::kDouble);
+  // (1, 1, rows, keys), or fewer dimensions, or of size 1 where all are alike
+  return visible.expand({1, 1, rows, keys}).sum(c10::IntArrayRef{0, 1, 2}, false, at::kDouble);
 }
 
 std::string percent(double share) {
@@ -77,8 +82,13 @@ MaskView view_mask(const Scoring& scoring, std::int64_t q_len, std::int64_t k_le
   const auto inputs = mask_inputs(at::empty({1, 1, q_len, 1}), at::empty({1, 1, k_len, 1}), scoring);
   double visible = 0;
   for (std::int64_t q = 0; q < q_len; q += view.cell) {  // a row of cells at a time: no seq x seq matrix
-    const auto end = std::min(q + view.cell, q_len);
-    const auto columns = shown(scoring, inputs, q, end, k_len).sum(0, false, at::kDouble);
+    const auto end = std::min(q + view.cell, q_len), shift = k_len - q_len;
+    std::vector<at::Tensor> parts;
+    for (std::int64_t k = 0; k < k_len; k += kSpan) {
+      const TileRange range{q + shift, end + shift, k, std::min(k + kSpan, k_len), k_len};
+      parts.push_back(count_shown(mask, inputs, range, q));
+    }
+    const auto columns = at::cat(parts);
     const auto* share = columns.const_data_ptr<double>();
     auto& row = view.cells.emplace_back();
     for (std::int64_t k = 0; k < k_len; k += view.cell) {

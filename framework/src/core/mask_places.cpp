@@ -19,7 +19,7 @@ class BlockLocal final : public MaskNode {
 
   Tile tile(const TileRange& range) const override {
     const auto block = [&](std::int64_t position) {  // a query before the first key stands in a negative block
-      return position >= 0 ? position / size_ : -((-position + size_ - 1) / size_);
+      return position >= 0 ? position / size_ : -((-position - 1) / size_ + 1);
     };
     const auto first_q = block(range.q_begin), last_q = block(range.q_end - 1);
     const auto first_k = block(range.k_begin), last_k = block(range.k_end - 1);

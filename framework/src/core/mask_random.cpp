@@ -1,8 +1,11 @@
 // Random blocks: each block of queries sees a few blocks of keys, drawn once from a seed.
 // Source: Zaheer et al. 2020, arXiv:2007.14062 (BigBird), section 2.
 #include <ATen/ATen.h>
+#include <torch/csrc/jit/frontend/tracer.h>
 
 #include <algorithm>
+#include <mutex>
+#include <unordered_map>
 
 #include "core/mask_node.h"
 
@@ -38,11 +41,11 @@ class Random final : public MaskNode {
     if (inputs.all_keys.numel() == 0) return inputs.q_positions.eq(inputs.k_positions);
     const auto q_blocks = inputs.q_positions.floor_divide(block_size_);  // (q_len, 1)
     const auto k_blocks = inputs.k_positions.floor_divide(block_size_);  // (1, k_len)
-    const auto all_blocks = inputs.all_keys.slice(0, 0, std::nullopt, block_size_).floor_divide(block_size_);
-    // The blocks with the lowest numbers of a query's row are drawn; fewer where there are fewer.
-    const auto row = std::get<0>(drawn(q_blocks, all_blocks.unsqueeze(0)).sort(-1));  // (q_len, blocks)
-    const auto highest = std::get<0>(row.slice(-1, 0, n_blocks_).max(-1, true));      // (q_len, 1)
-    return drawn(q_blocks, k_blocks) <= highest;
+    // Queries of one block share a row, of which the blocks with the lowest numbers are seen.
+    const auto [rows, row_of, counts] = at::unique_consecutive(q_blocks.flatten(), /*return_inverse=*/true);
+    const auto highest = torch::jit::tracer::isTracing() ? highest_in_trace(rows, inputs.all_keys)
+                                                         : highest_seen(rows, inputs.all_keys.size(0));
+    return drawn(q_blocks, k_blocks) <= highest.index_select(0, row_of);
   }
   std::string to_string() const override {
     return "random(" + std::to_string(n_blocks_) + ", " + std::to_string(block_size_) + ", " + std::to_string(seed_) +
@@ -53,7 +56,7 @@ class Random final : public MaskNode {
     bool any = false, every = true;
     const auto first = range.k_begin / block_size_, last = (range.k_end - 1) / block_size_;
     for (auto q = range.q_begin / block_size_; q <= (range.q_end - 1) / block_size_; ++q) {
-      const auto blocks = chosen(q, (range.k_len + block_size_ - 1) / block_size_);
+      const auto blocks = row(q, range.k_len).blocks;
       const auto seen = std::ranges::count_if(blocks, [&](std::int64_t b) { return b >= first && b <= last; });
       any |= seen > 0;
       every &= seen == last - first + 1;
@@ -70,22 +73,59 @@ class Random final : public MaskNode {
     return hashed(hashed(q_blocks * golden + seed_) + k_blocks * golden);
   }
 
-  /// The blocks of keys that a block of queries sees, in ascending order.
-  std::vector<std::int64_t> chosen(std::int64_t q_block, std::int64_t n_key_blocks) const {
-    std::vector<std::pair<std::int64_t, std::int64_t>> row;  // number drawn, block
+  /// What a block of queries sees.
+  struct Row {
+    std::vector<std::int64_t> blocks;  // in ascending order
+    std::int64_t highest = 0;          // of the numbers that were drawn for them
+  };
+
+  Row drawn_row(std::int64_t q_block, std::int64_t n_key_blocks) const {
+    std::vector<std::pair<std::int64_t, std::int64_t>> all;  // number drawn, block
     const auto base = hashed(static_cast<std::uint64_t>(q_block) * kGolden + static_cast<std::uint64_t>(seed_));
     for (std::int64_t block = 0; block < n_key_blocks; ++block) {
-      row.emplace_back(static_cast<std::int64_t>(hashed(base + static_cast<std::uint64_t>(block) * kGolden)), block);
+      all.emplace_back(static_cast<std::int64_t>(hashed(base + static_cast<std::uint64_t>(block) * kGolden)), block);
     }
-    const auto count = std::min<std::int64_t>(n_blocks_, n_key_blocks);
-    std::ranges::nth_element(row, row.begin() + (count - 1));
-    std::vector<std::int64_t> blocks;
-    for (std::int64_t i = 0; i < count; ++i) blocks.push_back(row[static_cast<std::size_t>(i)].second);
-    std::ranges::sort(blocks);
-    return blocks;
+    const auto last = all.begin() + (std::min<std::int64_t>(n_blocks_, n_key_blocks) - 1);
+    std::ranges::nth_element(all, last);
+    Row row{.highest = last->first};
+    for (auto one = all.begin(); one <= last; ++one) row.blocks.push_back(one->second);
+    std::ranges::sort(row.blocks);
+    return row;
+  }
+
+  /// Each row is drawn once for a number of keys: a plan asks for it once for each of its tiles.
+  Row row(std::int64_t q_block, std::int64_t k_len) const {
+    const auto n_key_blocks = (k_len - 1) / block_size_ + 1;
+    const std::lock_guard lock(mutex_);
+    if (n_key_blocks != of_key_blocks_) rows_.clear();
+    of_key_blocks_ = n_key_blocks;
+    const auto [found, fresh] = rows_.try_emplace(q_block);
+    if (fresh) found->second = drawn_row(q_block, n_key_blocks);
+    return found->second;
+  }
+
+  /// rows: (rows) blocks of queries. Returns (rows, 1).
+  at::Tensor highest_seen(const at::Tensor& rows, std::int64_t k_len) const {
+    const auto q_blocks = rows.cpu();
+    std::vector<std::int64_t> numbers;
+    for (std::int64_t i = 0; i < q_blocks.size(0); ++i) {
+      numbers.push_back(row(q_blocks.const_data_ptr<std::int64_t>()[i], k_len).highest);
+    }
+    return at::tensor(numbers, at::kLong).unsqueeze(-1).to(rows.device());
+  }
+
+  /// The same for any number of keys.
+  at::Tensor highest_in_trace(const at::Tensor& rows, const at::Tensor& all_keys) const {
+    constexpr auto kMany = std::int64_t{1} << 40;  // no sequence is as long
+    const auto all_blocks = all_keys.slice(0, 0, std::nullopt, std::min(block_size_, kMany)).floor_divide(block_size_);
+    const auto row = std::get<0>(drawn(rows.unsqueeze(-1), all_blocks.unsqueeze(0)).sort(-1));  // (rows, blocks)
+    return std::get<0>(row.slice(-1, 0, n_blocks_).max(-1, true));  // fewer where there are fewer
   }
 
   const std::int64_t n_blocks_, block_size_, seed_;
+  mutable std::mutex mutex_;
+  mutable std::int64_t of_key_blocks_ = 0;
+  mutable std::unordered_map<std::int64_t, Row> rows_;  // by block of queries
 };
 
 struct Params {

@@ -22,8 +22,8 @@ class Strided final : public MaskNode {
     // Some multiple of the stride lies among the distances of the range, unless there are fewer than `stride` of them.
     const auto nearest = range.q_begin - (range.k_end - 1), farthest = range.q_end - 1 - range.k_begin;
     if (farthest - nearest + 1 >= stride_) return Tile::partial;
-    const auto first = (nearest % stride_ + stride_) % stride_;  // of the nearest distance
-    return first != 0 && first + (farthest - nearest) < stride_ ? Tile::empty : Tile::partial;
+    const auto rest = nearest % stride_, first = rest < 0 ? rest + stride_ : rest;  // of the nearest distance
+    return first != 0 && farthest - nearest < stride_ - first ? Tile::empty : Tile::partial;
   }
 
  private:
@@ -61,7 +61,10 @@ Mask Mask::dilated(std::int64_t size, std::int64_t dilation) {
   core::expect_at_least_one("dilated", "size", size);
   core::expect_at_least_one("dilated", "dilation", dilation);
   std::int64_t reach = 0;
-  if (__builtin_mul_overflow(size - 1, dilation, &reach)) throw Error("[mask] dilated: size x dilation is too large");
+  if (__builtin_mul_overflow(size - 1, dilation, &reach)) {
+    throw Error("[mask] dilated: got size = " + std::to_string(size) + " and dilation = " + std::to_string(dilation) +
+                ", expected a product within 64 bits");
+  }
   return all({band(reach, 0), strided(dilation)});
 }
 
