@@ -114,6 +114,7 @@ Hint hint_for(const std::string& key, std::span<const std::string> known, const 
   if (holds(known, ours)) return {.suggestion = ours};
   if (auto places = places_of(ours, path); !places.empty()) return {.remark = std::move(places)};
   if (ours == "causal" && holds(known, "mask")) return {.remark = "write mask: causal"};
+  if (ours == "mask" && holds(known, "causal")) return {.remark = "write causal: true or false"};
   if (ours == "d_ff" && holds(known, "feed_forward")) return {.remark = "'d_ff' belongs under feed_forward"};
   if (auto near = support::nearest(key, known)) return {.suggestion = *near};
   std::vector<std::string> everywhere;

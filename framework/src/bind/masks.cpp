@@ -62,7 +62,7 @@ std::optional<ParamMap> parameters(Reader& reader, const std::vector<ParamSpec>&
 std::optional<std::vector<Mask>> parts_of(Reader& reader, const Node* rest, const Named& combined,
                                           const std::string& path) {
   if (rest == nullptr || rest->type != Node::Type::list || rest->items.empty()) {
-    reader.report(rest == nullptr ? combined.mark : rest->mark, path, "expected a list of masks");
+    reader.report(rest == nullptr ? combined.mark : rest->mark, path, "expected a list of one mask or more");
     return {};
   }
   std::vector<Mask> parts;
@@ -80,10 +80,12 @@ const Kind* kind_called(Reader& reader, const std::vector<Kind>& kinds, const Na
   if (found != kinds.end()) return &*found;
   auto known = names_of(kinds);
   known.insert(known.end(), also.begin(), also.end());
-  reader.report(
-      wanted.mark, path,
-      "no " + what + " is called '" + support::printable(wanted.name) + "' (known: " + support::join(known, ", ") + ")",
-      support::nearest(wanted.name, known).value_or(""));
+  auto message =
+      "no " + what + " is called '" + support::printable(wanted.name) + "' (known: " + support::join(known, ", ") + ")";
+  if (const auto* variant = reader.registry.find(wanted.name)) {
+    message += "; write " + std::string(to_string(variant->kind)) + ": " + variant->name;
+  }
+  reader.report(wanted.mark, path, message, support::nearest(wanted.name, known).value_or(""));
   return nullptr;
 }
 
@@ -112,7 +114,12 @@ std::optional<Mask> read_mask(Reader& reader, const Node& node, const std::strin
   if (kind == nullptr) return {};
   const auto values = parameters(reader, kind->params, *name, path);
   if (!values) return {};
-  return kind->make(*values);
+  try {
+    return kind->make(*values);
+  } catch (const Error& error) {  // values that do not fit together
+    reader.report(name->mark, inner, error.what());
+    return {};
+  }
 }
 
 std::optional<std::vector<ScoreModifier>> read_modifiers(Reader& reader, const Node& node, const std::string& path) {

@@ -2,7 +2,6 @@
 // Source: Gemma 2, arXiv:2408.00118, section 2.
 #include <ATen/ATen.h>
 
-#include <cmath>
 #include <sstream>
 
 #include "core/modifier_node.h"
@@ -25,19 +24,22 @@ class Softcap final : public ModifierNode {
   const double cap_;
 };
 
+// Beyond them a score divided by the cap is 0 or infinite in float32.
+constexpr double kLeast = 1e-6, kMost = 1e6;
+
 struct Params {
   double cap = 50;
   static constexpr auto fields() {
     return std::tuple{
-        field("cap", &Params::cap, "bound on a score's magnitude, in units of scaled scores", positive())};
+        field("cap", &Params::cap, "bound on a score's magnitude, in units of scaled scores", between(kLeast, kMost))};
   }
 };
 
 }  // namespace
 
 ScoreModifier ScoreModifier::softcap(double cap) {
-  if (!(cap > 0) || std::isinf(cap)) {
-    throw Error("[modifier] softcap: got cap = " + std::to_string(cap) + ", expected a finite number greater than 0");
+  if (!(cap >= kLeast && cap <= kMost)) {
+    throw Error("[modifier] softcap: got cap = " + std::to_string(cap) + ", expected a number from 1e-6 to 1e6");
   }
   return ScoreModifier(std::make_shared<Softcap>(cap));
 }
