@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <limits>
+
 #include "headwright/shapes.h"
 
 namespace headwright::core {
@@ -69,7 +70,7 @@ at::Tensor Blockwise::modified(const at::Tensor& scores, const QueryBlock& block
   const auto place = slice(place_, rows, range.begin, range.end);
   auto changed = by_head(scores, block);
   for (const auto& modifier : scoring_.modifiers) changed = modifier.apply(changed, place);
-  return changed.reshape(scores.sizes());
+  return changed.contiguous().view(scores.sizes());
 }
 
 void Blockwise::hide(const at::Tensor& scores, const QueryBlock& block, const KeyRange& range, double value) const {

@@ -4,6 +4,8 @@
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/grad_mode.h>
 
+#include <limits>
+
 #include "core/blockwise.h"
 #include "headwright/shapes.h"
 
@@ -33,7 +35,7 @@ at::Tensor Blockwise::score_gradient(const Rectangle& rectangle, const at::Tenso
                                            /*create_graph=*/false, /*allow_unused=*/true);
   for (std::size_t i = 0; i < learned_.size(); ++i) {
     auto& sum = gradients.learned[i];
-    if (found[i + 1].defined()) sum = sum.defined() ? sum + found[i + 1] : found[i + 1];
+    if (found[i + 1].defined()) sum = sum.defined() ? sum + found[i + 1] : wide(found[i + 1]);
   }
   return found[0].defined() ? found[0] : at::zeros_like(of_modified);
 }
@@ -79,11 +81,12 @@ std::pair<at::Tensor, at::Tensor> Blockwise::row_sums(const QueryBlock& block, c
     const auto share = share_of_keys(lse);
     if (gradients.sink.defined()) gradients.sink.sub_(((1 - share) * delta).sum(c10::IntArrayRef{0, 2, 3}));
     if (extra.defined()) of_lse = at::where(share > 0, extra / share, 0);
-    lse = lse - share.log();
+    lse = at::logaddexp(lse, sink_logit(scoring_, lse.squeeze(-1)).unsqueeze(-1));
   }
   if (of_lse.defined()) delta = delta - of_lse;
   const auto shape = std::vector<std::int64_t>{dy.size(0), dy.size(1), 1};
-  return {lse.masked_fill(lse.isinf().logical_or(lse.isnan()), 0).reshape(shape), delta.reshape(shape)};
+  const auto empty = lse == -std::numeric_limits<double>::infinity();
+  return {lse.masked_fill(empty, 0).reshape(shape), delta.reshape(shape)};
 }
 
 Blockwise::Gradients Blockwise::backward(const Result& result, const at::Tensor& dy, const at::Tensor& dlse) const {
@@ -102,6 +105,9 @@ Blockwise::Gradients Blockwise::backward(const Result& result, const at::Tensor&
   }
   gradients.k = gradients.k.to(k_.scalar_type());
   gradients.v = gradients.v.to(v_.scalar_type());
+  for (std::size_t i = 0; i < learned_.size(); ++i) {
+    if (auto& sum = gradients.learned[i]; sum.defined()) sum = sum.to(learned_[i].scalar_type());
+  }
   if (gradients.sink.defined()) gradients.sink = gradients.sink.to(scoring_.sink.scalar_type());
   return gradients;
 }

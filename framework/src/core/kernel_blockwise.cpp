@@ -64,7 +64,6 @@ class BlockwiseKernel final : public Kernel {
     const auto results = Function::apply(q, k, v, at::TensorList(learned), c10::make_intrusive<Kept>(scoring));
     Attended attended{results[0], results[1]};
     if (scoring.normaliser == Normaliser::sigmoid) return {attended.y, {}};
-    // A sink is one more term of the sum: y shrinks by the share that the keys have.
     if (!scoring.needs_lse) attended.lse.reset();
     return attended;
   }

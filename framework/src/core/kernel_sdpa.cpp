@@ -1,5 +1,8 @@
 // torch's public scaled_dot_product_attention, where it can express the request.
 #include <ATen/ATen.h>
+#include <torch/csrc/jit/frontend/tracer.h>
+
+#include <algorithm>
 
 #include "core/kernel.h"
 
@@ -20,13 +23,25 @@ class Sdpa final : public Kernel {
 
   Attended run(const Request& request) const override {
     const auto& [q, k, v, scoring] = request;
-    // Its own causal path is aligned to the start of the keys: right only where both lengths are one.
-    const bool is_causal = scoring.mask.is_causal() && scoring.same_sequence && !scoring.key_mask.defined();
-    const auto visible = is_causal ? at::Tensor() : visible_keys(scoring, mask_inputs(q, k, scoring));
+    const bool plain_causal = scoring.mask.is_causal() && !scoring.key_mask.defined();
+    // Its own causal path is aligned to the start of the keys: right only where both lengths are one. A trace holds for
+    // all lengths, so there only a promise counts.
+    const bool traced = torch::jit::tracer::isTracing();
+    const bool is_causal = plain_causal && (scoring.same_sequence || (!traced && q.size(2) == k.size(2)));
+    const bool sees_all = plain_causal && !traced && q.size(2) == 1 && k.size(2) > 0;
+    const auto visible = is_causal || sees_all ? at::Tensor() : visible_keys(scoring, mask_inputs(q, k, scoring));
     const std::optional<at::Tensor> mask = visible.defined() ? std::optional(visible) : std::nullopt;
     const bool grouped = q.size(1) != k.size(1);
-    return {at::scaled_dot_product_attention(q, k, v, mask, scoring.dropout, is_causal, scale_of(q, scoring), grouped),
-            {}};
+    // It leaves its memory-saving path where v is not as wide as q: channels of zeros change nothing.
+    const auto width = std::max(q.size(3), v.size(3));
+    const auto y = at::scaled_dot_product_attention(widened(q, width), widened(k, width), widened(v, width), mask,
+                                                    scoring.dropout, is_causal, scale_of(q, scoring), grouped);
+    return {v.size(3) == width ? y : y.slice(-1, 0, v.size(3)), {}};
+  }
+
+ private:
+  static at::Tensor widened(const at::Tensor& x, std::int64_t width) {
+    return x.size(3) == width ? x : at::constant_pad_nd(x, {0, width - x.size(3)});
   }
 };
 

@@ -56,7 +56,8 @@ ScoreModifier relative_bias(const at::Tensor& table, bool bidirectional, std::in
       "relative_bias",
       [=](const at::Tensor& scores, const ScorePlace& place) {
         const auto bucket = bucket_of(place.q_positions - place.k_positions, n_buckets, bidirectional, max_distance);
-        auto bias = at::embedding(table, bucket).to(scores.dtype());  // (q_len, k_len, n_heads), or with batch and 1
+        auto bias =
+            at::embedding(wide(table), bucket).to(scores.dtype());  // (q_len, k_len, n_heads), or with batch and 1
         bias = bucket.dim() == 2 ? bias.permute({2, 0, 1}) : bias.select(1, 0).permute({0, 3, 1, 2});
         return scores + bias;
       },

@@ -10,7 +10,7 @@ namespace {
 constexpr double kStartOfQkScale = 10;  // of l2-normalised q and k, whose products lie within 1
 
 Dims completed(Dims dims, const QkvOptions& options) {
-  if (dims.d_head == 0 && dims.n_heads > 0) dims.d_head = dims.d_model / dims.n_heads;
+  dims.d_head = d_head_of(dims);
   if (!options.cross) dims.d_context = dims.d_model;
   if (dims.d_context == 0) dims.d_context = dims.d_model;
   return dims;
@@ -121,7 +121,9 @@ std::pair<at::Tensor, at::Tensor> QkvAttention::normed(const at::Tensor& q, cons
     return {at::rms_norm(q, {dims_.d_head}, q_norm_, eps), at::rms_norm(k, {dims_.d_head}, k_norm_, eps)};
   }
   if (!qk_scale_.defined()) return {q, k};
-  const auto unit = [&](const at::Tensor& x) { return x * x.square().sum(-1, true).add(eps).rsqrt(); };
+  const auto unit = [&](const at::Tensor& x) {  // a square is out of the range of a half type at once
+    return (wide(x) * wide(x).square().sum(-1, true).add(eps).rsqrt()).to(x.scalar_type());
+  };
   return {unit(q) * qk_scale_, unit(k)};
 }
 
@@ -137,9 +139,11 @@ Scoring QkvAttention::scoring(const Inputs& inputs) const {
   if (qk_scale_.defined()) scoring.scale = 1;  // the learned one stands in its place
   if (!biases_) return scoring;
   scoring.modifiers.push_back(position_->bias());
-  if (inputs.positions.defined()) {
-    scoring.q_positions = inputs.positions;
-    scoring.k_positions = options_.cross ? positions_along(inputs.context, 1) : inputs.positions;
+  if (options_.cross && inputs.context.defined()) {  // each sequence counts from its own start, as in a rotation
+    scoring.q_positions = positions_of(inputs);
+    scoring.k_positions = positions_along(inputs.context, 1);
+  } else if (inputs.positions.defined()) {
+    scoring.q_positions = scoring.k_positions = inputs.positions;
   }
   return scoring;
 }
@@ -148,7 +152,8 @@ Scoring QkvAttention::scoring(const Inputs& inputs, const ScoreOptions& options)
   auto scoring = this->scoring(inputs);
   if (options.scale) scoring.scale = options.scale;
   scoring.mask = options.mask;
-  scoring.modifiers.insert(scoring.modifiers.end(), options.modifiers.begin(), options.modifiers.end());
+  const auto before = options.bias_order == "first" ? scoring.modifiers.end() : scoring.modifiers.begin();
+  scoring.modifiers.insert(before, options.modifiers.begin(), options.modifiers.end());
   scoring.dropout = is_training() ? options.dropout : 0;
   return scoring;
 }
@@ -166,6 +171,11 @@ Claims QkvAttention::score_claims(const ScoreOptions& options) {
 
 void QkvAttention::check_scores(const Dims& dims, const ScoreOptions& options, Complaints& complaints) {
   check_options(dims, options, complaints);
+  const auto* position = options.position.variant;
+  const bool biases = position != nullptr && position->claims(dims, options.position.values).bias;
+  if (options.bias_order == "last" && (!biases || options.modifiers.empty())) {
+    complaints.add("bias_order", "has no effect without both modifiers and a position that changes scores");
+  }
   if (options.scale && options.qk_norm == "l2") {
     complaints.add("scale", "has no place beside qk_norm: l2, which learns a scale for each head");
   }
