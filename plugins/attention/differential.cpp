@@ -32,7 +32,7 @@ class Differential final : public headwright::QkvAttention {
               field("scale", &Params::scale, "factor on q . k; absent = 1 / sqrt(d_head / 2)", headwright::positive()),
               field("lambda_init", &Params::lambda_init,
                     "share of the second map before training; absent = 0.8 - 0.6 exp(-0.3 layer)",
-                    headwright::between(0, 1) | headwright::Limits{.max_excluded = true}),
+                    headwright::at_least(0) | headwright::less_than(1)),
               field("norm_eps", &Params::norm_eps, "added to the mean square in the norm of each head",
                     headwright::positive()),
               field("dropout", &Params::dropout, "probability of dropping a weight of either map in training",
@@ -95,9 +95,6 @@ class Differential final : public headwright::QkvAttention {
   }
 
  private:
-  static std::int64_t d_head_of(const headwright::Dims& dims) {
-    return dims.d_head > 0 ? dims.d_head : dims.d_model / dims.n_heads;
-  }
   static headwright::Dims halved(headwright::Dims dims) {
     dims.d_head = d_head_of(dims) / 2;
     dims.n_heads *= 2;

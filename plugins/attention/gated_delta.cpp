@@ -59,7 +59,7 @@ class GatedDelta final : public Attention {
 
   GatedDelta(const Dims& dims, const Params& params)
       : n_heads_(dims.n_heads),
-        d_head_(dims.d_head > 0 ? dims.d_head : dims.d_model / dims.n_heads),
+        d_head_(d_head_of(dims)),
         d_value_(params.d_value.value_or(d_head_)),
         conv_size_(params.conv_size),
         eps_(params.eps) {

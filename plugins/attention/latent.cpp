@@ -145,7 +145,7 @@ class Latent final : public headwright::Attention {
   };
 
   static Widths widths_of(const headwright::Dims& dims, const Params& params) {
-    const auto d_head = dims.d_head > 0 ? dims.d_head : dims.d_model / dims.n_heads;
+    const auto d_head = d_head_of(dims);
     const auto nope = params.d_nope.value_or(d_head);
     return {.q_latent = params.d_q_latent.value_or(0),
             .latent = params.d_latent.value_or(4 * d_head),

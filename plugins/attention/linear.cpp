@@ -1,7 +1,7 @@
 // Linear attention: softmax replaced by a positive feature map, so that the cost grows linearly with the length.
 //
-//   y_i = phi(q_i) S_i / (phi(q_i) . z_i + eps),   S_i = sum_j phi(k_j) v_j^T,   z_i = sum_j phi(k_j),   phi(x) =
-//   elu(x) + 1
+//   y_i = phi(q_i) S_i / (phi(q_i) . z_i + eps),   S_i = sum_j phi(k_j) v_j^T,   z_i = sum_j phi(k_j)
+//   phi(x) = elu(x) + 1
 //
 // over the visible keys j, or those of them with j <= i. The causal form is computed in chunks: within one by scores,
 // between them by states; token by token it is a recurrence on S and z.
@@ -47,7 +47,7 @@ class Linear final : public Attention {
   Linear(const Dims& dims, const Params& params)
       : n_heads_(dims.n_heads),
         n_kv_heads_(dims.n_kv_heads),
-        d_head_(dims.d_head > 0 ? dims.d_head : dims.d_model / dims.n_heads),
+        d_head_(d_head_of(dims)),
         causal_(params.causal),
         eps_(params.eps) {
     const auto linear = [&](const char* name, std::int64_t in, std::int64_t out, bool bias) {

@@ -59,8 +59,7 @@ class Lsh final : public Attention {
     }
   }
 
-  Lsh(const Dims& dims, const Params& params)
-      : params_(params), n_heads_(dims.n_heads), d_head_(dims.d_head != 0 ? dims.d_head : dims.d_model / dims.n_heads) {
+  Lsh(const Dims& dims, const Params& params) : params_(params), n_heads_(dims.n_heads), d_head_(d_head_of(dims)) {
     const auto linear = [](std::int64_t in, std::int64_t out, bool bias) {
       return torch::nn::Linear(torch::nn::LinearOptions(in, out).bias(bias));
     };
@@ -161,10 +160,11 @@ class Lsh final : public Attention {
   }
 
   Found look_up(const at::Tensor& qk, const at::Tensor& v, const Places& places) const {
-    const auto k = qk / qk.square().sum(-1, true).add(1e-12).sqrt();
+    const auto q = wide(qk);  // half types have no 1e-12
+    const auto k = q / q.square().sum(-1, true).add(1e-12).sqrt();
     const auto times = times_seen(places);
     const auto seen = times.gt(0);
-    auto scores = rows(wide(qk), places.token).matmul(rows(wide(k), places.keys).transpose(-2, -1));
+    auto scores = rows(q, places.token).matmul(rows(k, places.keys).transpose(-2, -1));
     scores = scores / std::sqrt(static_cast<double>(d_head_)) - times.clamp_min(1).to(scores.scalar_type()).log();
     scores = scores.masked_fill(seen.logical_not(), -INFINITY);
 

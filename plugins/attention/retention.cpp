@@ -9,7 +9,8 @@
 // channels, with no learned factor: the group norm of the paper. It undoes any factor of a row, so the paper's other
 // two normalisations (of the fading and of the scores) are left out. A hidden token adds nothing; the memory fades on.
 //
-// Computed in chunks: within one by scores, between them by states.
+// Computed in chunks: within one by scores, between them by states. An exported layer weighs all earlier chunks for
+// each, which costs O((seq / 64)^2 d_model d_head) more.
 // Source: Sun et al. 2023, arXiv:2307.08621, sections 2.1 and 2.2.
 // Cost:   O(seq d_model (d_model + d_head)).
 #include <torch/csrc/jit/frontend/tracer.h>
@@ -51,15 +52,15 @@ class Retention final : public Attention {
     if (dims.n_kv_heads != dims.n_heads)
       complaints.add("n_kv_heads", "got " + std::to_string(dims.n_kv_heads) + ", expected n_heads = " +
                                        std::to_string(dims.n_heads) + ": each head of retention has keys of its own");
-    if (width_of_head(dims) % 2 != 0) {
-      complaints.add(
-          "d_head", "got " + std::to_string(width_of_head(dims)) + ", expected an even number: channels turn in pairs");
+    if (d_head_of(dims) % 2 != 0) {
+      complaints.add("d_head",
+                     "got " + std::to_string(d_head_of(dims)) + ", expected an even number: channels turn in pairs");
     }
   }
 
   Retention(const Dims& dims, const Params& params)
       : n_heads_(dims.n_heads),
-        d_head_(width_of_head(dims)),
+        d_head_(d_head_of(dims)),
         d_value_(params.d_value.value_or(d_head_)),
         rope_theta_(params.rope_theta),
         eps_(params.eps) {
@@ -102,19 +103,16 @@ class Retention final : public Attention {
   }
 
  private:
-  static std::int64_t width_of_head(const Dims& dims) {
-    return dims.d_head > 0 ? dims.d_head : dims.d_model / dims.n_heads;
-  }
-
   /// x: (batch, n_heads, seq, d_head), positions: (seq) or (batch, seq)
   at::Tensor turned(const at::Tensor& x, const at::Tensor& positions) const {
     const auto pairs = x.unflatten(-1, {d_head_ / 2, 2});
     const auto a = pairs.select(-1, 0), b = pairs.select(-1, 1);  // (batch, n_heads, seq, d_head / 2)
-    const auto i = positions_along(a, 3).to(x.scalar_type());
+    const auto type = x.is_mps() ? at::kFloat : at::kDouble;      // float32 loses the turns of late positions
+    const auto i = positions_along(a, 3).to(type);
     const auto speed = at::pow(rope_theta_, i * (-2.0 / static_cast<double>(d_head_)));  // (d_head / 2)
-    auto angle = positions.to(x.scalar_type()).unsqueeze(-1) * speed;                    // (seq, d_head / 2)
+    auto angle = positions.to(type).unsqueeze(-1) * speed;                               // (seq, d_head / 2)
     if (positions.dim() == 2) angle = angle.unsqueeze(1);                                // (batch, 1, seq, d_head / 2)
-    const auto cos = angle.cos(), sin = angle.sin();
+    const auto cos = angle.cos().to(x.scalar_type()), sin = angle.sin().to(x.scalar_type());
     return at::stack({a * cos - b * sin, a * sin + b * cos}, -1).flatten(-2);
   }
 
@@ -151,14 +149,26 @@ class Retention final : public Attention {
 
     const auto to_end = fading(log_step, (size - 1 - n).unsqueeze(1)).unsqueeze(1);  // (n_heads, 1, size, 1)
     const auto added = (k_in * to_end).transpose(-2, -1).matmul(v_in);  // (batch, n_heads, chunks, d_head, d_value)
-    const auto c = positions_along(added, 2);
-    const auto since = fading(log_step * size, c.unsqueeze(1) - c - 1);  // (n_heads, chunks, chunks)
-    const auto states = since.matmul(added.flatten(-2)).view_as(added);  // before each chunk
+    const auto states = before_each(added, log_step * size);
 
     const auto from_start = fading(log_step, (n + 1).unsqueeze(1)).unsqueeze(1);  // (n_heads, 1, size, 1)
     const auto all =
         scores.matmul(v_in) + (q_in * from_start).matmul(states);  // (batch, n_heads, chunks, size, d_value)
     return all.flatten(2, 3).index_select(2, positions_along(q, 2));
+  }
+
+  /// What the chunks before each one left behind. added: (batch, n_heads, chunks, d_head, d_value), log_step: of a
+  /// chunk.
+  static at::Tensor before_each(const at::Tensor& added, const at::Tensor& log_step) {
+    if (torch::jit::tracer::isTracing()) {  // without a loop over their number, which a trace would keep
+      const auto c = positions_along(added, 2);
+      const auto since = fading(log_step, c.unsqueeze(1) - c - 1);  // (n_heads, chunks, chunks)
+      return since.matmul(added.flatten(-2)).view_as(added);
+    }
+    const auto kept = log_step.exp();
+    std::vector<at::Tensor> states{at::zeros_like(added.select(2, 0))};
+    for (std::int64_t c = 1; c < added.size(2); ++c) states.push_back(states.back() * kept + added.select(2, c - 1));
+    return at::stack(states, 2);
   }
 
   /// The same for a sequence that goes on behind what the cache holds.

@@ -3,9 +3,11 @@
 //
 //   y_i = sum_j sigmoid(scale q_i . k_j + b) v_j   over the keys j that the mask shows to i
 //
-// With b = -log(number of keys) a row of scores near 0 sums to about 1. That b depends on the length, also on padding
-// and on keys that are hidden; a layer that goes on token by token needs a fixed one. Source: Ramapuram et al. 2024,
-// arXiv:2409.04431, section 3. Cost:   O(seq^2 d_model).
+// With b = -log(number of keys) a row of scores near 0 sums to about 1. That counts the keys which the key mask shows,
+// also those that the mask hides; a layer that goes on token by token needs a fixed b.
+//
+// Source: Ramapuram et al. 2024, arXiv:2409.04431, section 3.
+// Cost:   O(seq^2 d_model).
 #include "headwright/plugin.h"
 
 namespace {
@@ -23,6 +25,7 @@ class Sigmoid final : public headwright::QkvAttention {
           std::tuple{
               headwright::kMaskRow,
               headwright::kModifiersRow,
+              headwright::kBiasOrderRow,
               headwright::kScaleRow,
               headwright::field("sigmoid_bias", &Params::sigmoid_bias,
                                 "added to every score; absent = -log(keys that the key mask shows)"),

@@ -5,8 +5,6 @@
 // Source: Vaswani et al. 2017, arXiv:1706.03762, section 3.2; grouped queries: Ainslie et al. 2023, arXiv:2305.13245;
 //         learned sink: OpenAI 2025, arXiv:2508.10925 (gpt-oss), section 2.
 // Cost:   O(seq^2 d_model), or O(seq visible d_model) where the mask shows few keys.
-#include <algorithm>
-
 #include "headwright/plugin.h"
 
 namespace {
@@ -19,7 +17,6 @@ class Softmax final : public QkvAttention {
   static constexpr auto kSource = "arXiv:1706.03762, section 3.2";
 
   struct Params : ScoreOptions {
-    std::string bias_order = "first";
     std::string normaliser = "softmax";
     bool sink = false;
 
@@ -28,8 +25,7 @@ class Softmax final : public QkvAttention {
           std::tuple{
               kMaskRow,
               kModifiersRow,
-              field("bias_order", &Params::bias_order,
-                    "the position's bias is added before the modifiers or after them", one_of("first", "last")),
+              kBiasOrderRow,
               field("normaliser", &Params::normaliser,
                     "softmax, or softmax_one whose rows may sum to less than 1: exp(s) / (1 + sum exp(s))",
                     one_of("softmax", "softmax_one")),
@@ -49,11 +45,6 @@ class Softmax final : public QkvAttention {
 
   static void check(const Dims& dims, const Params& params, Complaints& complaints) {
     check_scores(dims, params, complaints);
-    const auto* position = params.position.variant;
-    const bool biases = position != nullptr && position->claims(dims, params.position.values).bias;
-    if (params.bias_order == "last" && (!biases || params.modifiers.empty())) {
-      complaints.add("bias_order", "has no effect without both modifiers and a position that changes scores");
-    }
     if (params.sink && params.normaliser != "softmax") {
       complaints.add("sink", "is one already in normaliser: softmax_one, where its logit is 0");
     }
@@ -76,7 +67,6 @@ class Softmax final : public QkvAttention {
  private:
   Scoring scoring_of(const Inputs& inputs) const {
     auto scoring = this->scoring(inputs, params_);
-    if (params_.bias_order == "last") std::ranges::rotate(scoring.modifiers, scoring.modifiers.begin() + 1);
     scoring.sink = sink_;
     if (params_.normaliser == "softmax_one") scoring.normaliser = Normaliser::softmax_one;
     return scoring;

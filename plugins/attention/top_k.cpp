@@ -27,6 +27,7 @@ class TopK final : public headwright::QkvAttention {
                     headwright::required() | headwright::at_least(1)),
               headwright::kMaskRow,
               headwright::kModifiersRow,
+              headwright::kBiasOrderRow,
               headwright::kScaleRow,
               headwright::kDropoutRow,
           },

@@ -1,10 +1,13 @@
 // Rotary positions: each pair of channels of q and k is turned by an angle that grows with the position, so that a
 // score depends on how far apart its two tokens stand.
 //
-//   (a, b) -> (a cos t - b sin t, a sin t + b cos t),   t = position rate_i,   rate_i = base^(-2i / d) for pair i of d
-//   / 2 linear: rate_i / factor yarn:   g_i rate_i + (1 - g_i) rate_i / factor, and turned pairs longer by 0.1
-//   ln(factor) + 1; g_i rises from 0 to 1
-//           while the turns of the pair in the original context, L rate_i / (2 pi), go from beta_slow to beta_fast
+//   (a, b) -> (a cos t - b sin t, a sin t + b cos t)   for pair i of d / 2,   t = position rate_i
+//
+//   rate_i = base^(-2i / d)
+//   linear:  rate_i / factor
+//   yarn:    g_i rate_i + (1 - g_i) rate_i / factor, and turned pairs are longer by the factor 0.1 ln(factor) + 1;
+//            g_i rises from 0 to 1 while the turns of the pair in the original context of L tokens,
+//            L rate_i / (2 pi), go from beta_slow to beta_fast
 //
 // Source: Su et al. 2021, arXiv:2104.09864, section 3.2; linear: Chen et al. 2023, arXiv:2306.15595, section 2.3;
 //         yarn: Peng et al. 2023, arXiv:2309.00071, section 3.
@@ -40,7 +43,7 @@ class Rope final : public headwright::Position {
           field("fraction", &Params::fraction, "share of a head's channels, from the first, that are turned",
                 headwright::positive() | headwright::between(0, 1)),
           field("base", &Params::base, "pair i of d turned channels turns by base^(-2i / d) per position",
-                headwright::at_least(1) | headwright::Limits{.min_excluded = true}),
+                headwright::greater_than(1)),
           field("scaling", &Params::scaling, "how the angles serve a longer context than the trained one",
                 headwright::one_of("none", "linear", "yarn")),
           field("factor", &Params::factor, "longer context / trained context, under linear and yarn",
@@ -112,9 +115,6 @@ class Rope final : public headwright::Position {
     at::Tensor cos, sin;  // (seq, pairs) or (batch, 1, seq, pairs)
   };
 
-  static std::int64_t d_head_of(const headwright::Dims& dims) {
-    return dims.d_head > 0 ? dims.d_head : dims.d_model / dims.n_heads;
-  }
   static std::int64_t turned_channels(const headwright::Dims& dims, const Params& params) {
     return static_cast<std::int64_t>(params.fraction * static_cast<double>(d_head_of(dims)));
   }

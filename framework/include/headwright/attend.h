@@ -44,21 +44,23 @@ struct ScorePlace {
   at::Tensor k_positions;  // (1, k_len) or (batch, 1, 1, k_len) int64
 };
 
-/// scores (batch, n_heads, q_len, k_len) -> the same shape. Called once for all scores, or tile by tile.
+/// scores (batch, n_heads, q_len, k_len) -> a new tensor of the same shape. Called once for all scores, or tile by
+/// tile; what it returns is overwritten, so it must not be a tensor that is kept.
 using ScoreFunction = std::function<at::Tensor(const at::Tensor& scores, const ScorePlace& place)>;
 
 /// A modifier of one's own. text: as one would write it. learned: tensors it reads that may need a gradient.
 HEADWRIGHT_API ScoreModifier modifier(std::string text, ScoreFunction function, std::vector<at::Tensor> learned = {});
 
-/// s <- s - slope (i - j), by distance. slopes: (n_heads). Source: Press et al. 2022, arXiv:2108.12409.
+/// s <- s - slope |i - j|. slopes: (n_heads). Throws ShapeError. Source: Press et al. 2022, arXiv:2108.12409.
 HEADWRIGHT_API ScoreModifier alibi(const at::Tensor& slopes);
 
 /// s <- s + table[bucket(j - i)]. table: (n_buckets, n_heads); distances past max_distance share the last bucket.
-/// Source: Raffel et al. 2020, arXiv:1910.10683, section 2.1.
+/// Throws ShapeError for fewer buckets than 2 (bidirectional: 4, and an even number), Error where max_distance leaves
+/// no distance to share one. Source: Raffel et al. 2020, arXiv:1910.10683, section 2.1.
 HEADWRIGHT_API ScoreModifier relative_bias(const at::Tensor& table, bool bidirectional, std::int64_t max_distance);
 
 struct Attended {
-  at::Tensor y;  // (batch, n_heads, q_len, d_head)
+  at::Tensor y;  // (batch, n_heads, q_len, d_value)
   at::Tensor
       lse;  // (batch, n_heads, q_len): log of the sum of exponentials over visible keys; undefined unless asked for
 };
@@ -88,7 +90,8 @@ HEADWRIGHT_API std::vector<std::string> kernel_names();
 HEADWRIGHT_API at::Tensor attention_weights(const at::Tensor& q, const at::Tensor& k, const Scoring& scoring,
                                             const WeightChoice& choice = {}, const at::Tensor& lse = {});
 
-/// For a variant that makes weights of scores in its own way, all of them in memory:
+/// For a variant that makes weights of scores in its own way, all of them in memory. These three throw ShapeError where
+/// q, k, v and the scoring do not fit together:
 /// scores after scale and modifiers, before the mask, (batch, n_heads, q_len, k_len), in float32 for half types;
 HEADWRIGHT_API at::Tensor attention_scores(const at::Tensor& q, const at::Tensor& k, const Scoring& scoring);
 

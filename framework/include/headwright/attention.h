@@ -97,7 +97,8 @@ constexpr auto qkv_fields() {
       field("qk_norm", &QkvOptions::qk_norm,
             "norm of each head's q and k: rms with a learned factor per channel, or l2 with a learned scale per head",
             one_of("none", "rms", "l2")),
-      field("qk_norm_eps", &QkvOptions::qk_norm_eps, "added to the mean square of q and k under qk_norm", positive()),
+      field("qk_norm_eps", &QkvOptions::qk_norm_eps,
+            "added to the mean square of q and k under rms, to their sum of squares under l2", positive()),
   };
 }
 
@@ -106,6 +107,7 @@ constexpr auto qkv_fields() {
 struct ScoreOptions : QkvOptions {
   Mask mask;
   std::vector<ScoreModifier> modifiers;
+  std::string bias_order = "first";
   std::optional<double> scale;
   double dropout = 0;
 };
@@ -113,6 +115,9 @@ struct ScoreOptions : QkvOptions {
 inline constexpr auto kMaskRow = field("mask", &ScoreOptions::mask, "which keys a query sees");
 inline constexpr auto kModifiersRow =
     field("modifiers", &ScoreOptions::modifiers, "changes to the scores before the mask, in their order");
+inline constexpr auto kBiasOrderRow =
+    field("bias_order", &ScoreOptions::bias_order, "the position's bias is added before the modifiers or after them",
+          one_of("first", "last"));
 inline constexpr auto kScaleRow =
     field("scale", &ScoreOptions::scale, "factor on q . k; absent = 1 / sqrt(d_head)", positive());
 inline constexpr auto kDropoutRow =

@@ -13,6 +13,8 @@
 namespace headwright {
 
 /// Named tensors and how many tokens they stand for. The form is the layer's own: keys and values, a latent, a state.
+/// It is for inference: call the layer under at::NoGradGuard, else each step keeps the graph of all before it. A layer
+/// may write into the tensors or replace them, so a copy of a Cache does not go on on its own; clone its tensors.
 struct HEADWRIGHT_API Cache {
   std::vector<std::pair<std::string, at::Tensor>> tensors;
   at::Tensor length;  // () int64, on the CPU: an int would be written into an export as a constant
@@ -24,7 +26,8 @@ struct HEADWRIGHT_API Cache {
 };
 
 /// Writes `rows` into the tensor `name` behind the tokens that are there, along dimension `dim`, and returns all of
-/// them. The length is raised by the layer afterwards, once. Throws ShapeError where the capacity does not suffice.
+/// them, in the tensor's own dtype. The length is raised by the layer afterwards, once. Throws ShapeError where the
+/// capacity does not suffice.
 HEADWRIGHT_API at::Tensor extend(Cache& cache, std::string_view name, const at::Tensor& rows, std::int64_t dim);
 
 }  // namespace headwright

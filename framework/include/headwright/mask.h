@@ -35,6 +35,7 @@ class HEADWRIGHT_API Mask {
   Mask();  ///< everything is visible
   explicit Mask(std::shared_ptr<const MaskNode> node);
 
+  // Throw Error for a number below 1 (band: below 0; a global, prefix or random mask names it).
   static Mask causal();                   ///< a query sees itself and what came before
   static Mask window(std::int64_t size);  ///< the last `size` keys, itself included; >= 1
   /// From `left` keys before a query to `right` keys after it; absent = without a bound. causal() is band({}, 0).

@@ -9,7 +9,8 @@
 namespace headwright {
 
 /// The pairs that `visible` marks: bool, (q_len, k_len) or (batch, n_heads, q_len, k_len); sizes of 1 are stretched.
-/// It fits requests of these lengths only.
+/// It fits requests of this k_len with up to q_len queries: fewer are its last rows. attend() throws ShapeError for
+/// others. Throws ShapeError for another type or number of dimensions.
 HEADWRIGHT_API Mask dense_mask(const at::Tensor& visible);
 
 /// As scaled_dot_product_attention takes it. attn_mask: bool, true = visible, or floating point of 0 and -inf;

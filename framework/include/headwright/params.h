@@ -46,7 +46,8 @@ struct Value {
 
 enum class ParamType { boolean, integer, number, text, mask, modifiers, component };
 
-/// What a row restricts. Built with at_least(), between(), positive(), one_of(), required(), component_of().
+/// What a row restricts. Built with at_least(), greater_than(), between(), positive(), less_than(), one_of(),
+/// required(), component_of(), joined by |.
 struct Limits {
   double min = -std::numeric_limits<double>::infinity();
   double max = std::numeric_limits<double>::infinity();
@@ -58,10 +59,14 @@ struct Limits {
 };
 
 constexpr Limits operator|(Limits a, const Limits& b) {
-  a.min = std::max(a.min, b.min);
-  a.max = std::min(a.max, b.max);
-  a.min_excluded |= b.min_excluded;
-  a.max_excluded |= b.max_excluded;
+  if (b.min >= a.min) {  // the tighter bound says if it is excluded
+    a.min_excluded = b.min_excluded || (b.min == a.min && a.min_excluded);
+    a.min = b.min;
+  }
+  if (b.max <= a.max) {
+    a.max_excluded = b.max_excluded || (b.max == a.max && a.max_excluded);
+    a.max = b.max;
+  }
   a.required |= b.required;
   if (!b.choices[0].empty()) a.choices = b.choices;
   if (b.kind != Kind::position) a.kind = b.kind;
@@ -69,8 +74,10 @@ constexpr Limits operator|(Limits a, const Limits& b) {
 }
 constexpr Limits at_least(double lowest) { return {.min = lowest}; }
 constexpr Limits between(double lowest, double highest) { return {.min = lowest, .max = highest}; }
-constexpr Limits positive() { return {.min = 0, .min_excluded = true}; }
-constexpr Limits probability() { return {.min = 0, .max = 1, .max_excluded = true}; }
+constexpr Limits greater_than(double lowest) { return {.min = lowest, .min_excluded = true}; }
+constexpr Limits less_than(double highest) { return {.max = highest, .max_excluded = true}; }
+constexpr Limits positive() { return greater_than(0); }
+constexpr Limits probability() { return at_least(0) | less_than(1); }
 constexpr Limits required() { return {.required = true}; }
 constexpr Limits component_of(Kind kind) { return {.kind = kind}; }
 template <class... Text>

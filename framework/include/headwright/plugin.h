@@ -76,8 +76,8 @@ VariantSpec spec_of(std::string_view name) {
 
 }  // namespace headwright
 
-/// Registers `Type` under `variant_name`; stands once, at the end of a plugin's file. Further pairs may follow:
-/// HEADWRIGHT_PLUGIN("a", A) or HEADWRIGHT_PLUGIN_LIST(spec_of<A>("a"), spec_of<B>("b")).
+/// Registers `Type` under `variant_name`; stands once, at the end of a plugin's file. A file with several variants has
+/// HEADWRIGHT_PLUGIN_LIST(headwright::spec_of<A>("a"), headwright::spec_of<B>("b")) in its place.
 #define HEADWRIGHT_PLUGIN(variant_name, Type) HEADWRIGHT_PLUGIN_LIST(headwright::spec_of<Type>(variant_name))
 
 #define HEADWRIGHT_PLUGIN_LIST(...)                                                                     \

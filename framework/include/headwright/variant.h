@@ -27,6 +27,11 @@ struct Dims {
   std::string kernel = "auto";  // the attention kernel that the config asks for
 };
 
+/// The width of a head: as given, or an equal share of d_model.
+constexpr std::int64_t d_head_of(const Dims& dims) {
+  return dims.d_head > 0 || dims.n_heads < 1 ? dims.d_head : dims.d_model / dims.n_heads;
+}
+
 /// What a variant promises for given dims and params. The conformance kit asks for exactly this.
 struct Claims {
   bool causal = false;         // no output depends on a later token
