@@ -14,7 +14,8 @@
 #include "model/build.h"
 #include "reference/against_loops.h"
 
-namespace loops {
+// A name of its own: layer_loops.h has a Subject, too, and one program must not hold two under one name.
+namespace loops::inline along_a_sequence {
 
 /// One sequence, from the module's parameters as they are now. visible: the tokens that are not hidden.
 using Layer = std::function<Rows(const torch::nn::Module& module, const Rows& x, const std::vector<bool>& visible)>;
@@ -30,6 +31,8 @@ struct Subject {
     at::manual_seed(11);
     const auto module = headwright::test::make<headwright::Attention>(variant, dims, params);
     module->to(at::kDouble);
+    const at::NoGradGuard no_grad;
+    for (auto& parameter : module->parameters()) parameter.add_(at::randn_like(parameter) * 0.1);  // ones hide mistakes
     module->eval();
     return module;
   }
@@ -235,4 +238,4 @@ inline at::Tensor noted(headwright::Attention& module, const std::string& name, 
   return recorder.notes().size() == 1 ? recorder.notes()[0].value : at::Tensor();
 }
 
-}  // namespace loops
+}  // namespace loops::inline along_a_sequence
