@@ -35,6 +35,27 @@ TEST(MaskImport, SdpaMasksMeanTheSameHere) {
   EXPECT_TRUE(mask_from_sdpa({}, false, 5, 7).sees_everything());
 }
 
+/// torch's CPU path takes both; here they are one mask, in which each stands once.
+TEST(MaskImport, AnSdpaMaskTogetherWithIsCausalIsCombinedOnce) {
+  at::manual_seed(4);
+  const auto q = heads(5), k = heads(7);
+  const auto visible = at::rand({2, 1, 5, 7}) < 0.6;
+  const auto added = at::zeros({5, 7}, at::kDouble).masked_fill(at::rand({5, 7}) < 0.4, -INFINITY);
+  const auto sdpa = [&](const at::Tensor& keys, const at::Tensor& mask) {
+    return at::scaled_dot_product_attention(q, keys, keys, mask);
+  };
+  const auto lower = at::ones({5, 7}, at::kBool).tril();
+  expect_equal(q, k, mask_from_sdpa(visible, true, 5, 7), sdpa(k, visible.logical_and(lower)));
+  expect_equal(q, k, mask_from_sdpa(added, true, 5, 7), sdpa(k, added.eq(0).logical_and(lower)));
+  EXPECT_EQ(mask_from_sdpa(added, true, 5, 7).to_string(), "all(dense(5, 7), dense(5, 7))");
+
+  const auto square = at::rand({5, 5}) < 0.6;
+  const auto both = mask_from_sdpa(square, true, 5, 5);
+  EXPECT_EQ(both.to_string(), "all(dense(5, 5), causal)");
+  expect_equal(q, q, both, at::scaled_dot_product_attention(q, q, q, square, 0, /*is_causal=*/true));
+  expect_equal(q, q, both, sdpa(q, square.logical_and(at::ones({5, 5}, at::kBool).tril())));
+}
+
 TEST(MaskImport, MultiheadAttentionMarksWhatIsHidden) {
   at::manual_seed(2);
   const auto q = heads(5), k = heads(7);
