@@ -73,6 +73,35 @@ TEST(Attend, AQueryThatSeesNothingGivesZerosAndFiniteGradientsInEveryKernel) {
   }
 }
 
+/// Documented so: a weight of 0 times NaN is NaN, and SDPA adds its mask to scores. A key mask is no cleaning of data.
+TEST(Attend, ANanBehindAMaskReachesTheOutputOfEveryKernelThatReadsIt) {
+  const auto mask = at::arange(4).ne(2).unsqueeze(0);
+  const auto nan_at_hidden = [](at::Tensor x) {
+    x.select(2, 2).fill_(std::numeric_limits<double>::quiet_NaN());
+    return x;
+  };
+  const auto clean = [](const at::Tensor& y) { return y.isnan().logical_not().all().item<bool>(); };
+  for (const auto& kernel : kernel_names()) {
+    const auto q = heads(1, 2, 4), k = heads(1, 2, 4), v = heads(1, 2, 4);
+    const auto y = [&](const at::Tensor& keys, const at::Tensor& values) {
+      return attend(q, keys, values, {.key_mask = mask, .kernel = kernel}).y;
+    };
+    EXPECT_TRUE(clean(y(k, v))) << kernel;
+    EXPECT_TRUE(y(k, nan_at_hidden(v.clone())).isnan().all().item<bool>()) << kernel;
+    EXPECT_EQ(clean(y(nan_at_hidden(k.clone()), v)), kernel != "sdpa") << kernel;
+  }
+}
+
+/// blockwise does not read a tile that the mask leaves empty, so what is in it does not come out; the others do.
+TEST(Attend, ANanInATileThatTheMaskHidesIsSkippedByBlockwiseAlone) {
+  const auto q = heads(1, 1, 300), k = heads(1, 1, 300), v = heads(1, 1, 300);
+  v.select(2, 0).fill_(std::numeric_limits<double>::quiet_NaN());
+  for (const auto& kernel : kernel_names()) {
+    const auto last = attend(q, k, v, {.mask = Mask::window(3), .kernel = kernel}).y.select(2, 299);
+    EXPECT_EQ(last.isnan().any().item<bool>(), kernel != "blockwise") << kernel;
+  }
+}
+
 TEST(Attend, KeysOfLengthZeroAndEmptyBatchesAreEmptyRows) {
   for (const auto& kernel : kernel_names()) {
     for (const auto& mask : {Mask(), Mask::causal()}) {
