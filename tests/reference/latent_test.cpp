@@ -161,11 +161,23 @@ TEST(Latent, HasDeepSeekV3sParameters) {
   EXPECT_THAT(shape("out_proj.weight"), ElementsAre(7168, 128 * 128));
 }
 
-TEST(Latent, KeepsDeepSeekV3sNumbersPerToken) {
-  const auto cache = deepseek_v3()->make_cache(3, 1000);
+/// What the cache of an empty layer has room for.
+std::int64_t numbers_per_token(const headwright::Attention& layer) {
+  constexpr std::int64_t kBatch = 3, kCapacity = 1000;
+  const headwright::model::MetaMode meta;
+  const auto cache = layer.make_cache(kBatch, kCapacity);
   std::int64_t numbers = 0;
   for (const auto& [name, tensor] : cache.tensors) numbers += tensor.numel();
-  EXPECT_EQ(numbers / (3 * 1000), 576);
+  return numbers / (kBatch * kCapacity);
+}
+
+TEST(Latent, Keeps576NumbersPerTokenWhereFullKeysAndValuesAre32768) {
+  EXPECT_EQ(numbers_per_token(*deepseek_v3()), 576);
+  const headwright::model::MetaMode meta;
+  const auto full = headwright::test::make<headwright::Attention>(
+      "softmax", {.d_model = 7168, .n_heads = 128, .n_kv_heads = 128, .d_head = 128},
+      {{"mask", Value{Mask::causal()}}});
+  EXPECT_EQ(numbers_per_token(*full), 32768);
 }
 
 TEST(Latent, TakesItsWidthsFromTheHeadWhereNoneAreGiven) {

@@ -5,8 +5,11 @@
 
 #include <fstream>
 
+#include "headwright/attention.h"
 #include "helpers/configs.h"
 #include "model/build.h"
+#include "model/components.h"
+#include "model/meta.h"
 
 namespace headwright::model {
 namespace {
@@ -41,6 +44,39 @@ TEST(Measure, CountsEverySizeOfGpt2) {
     EXPECT_EQ(count(true, false), size.tied) << size.d_model;
     EXPECT_EQ(count(false, false), size.untied) << size.d_model;
   }
+}
+
+/// Two norms, the attention and the feed-forward, all with their biases.
+TEST(Measure, CountsTheBlocksOfEverySizeOfGpt2) {
+  struct Blocks {
+    std::int64_t d_model, n_heads, n_layers, parameters;
+  };
+  for (const auto& size : {Blocks{768, 12, 12, 7087872}, Blocks{1024, 16, 24, 12596224}, Blocks{1280, 20, 36, 19677440},
+                           Blocks{1600, 25, 48, 30740800}}) {
+    std::vector<std::int64_t> blocks(static_cast<std::size_t>(size.n_layers), 0);
+    for (const auto& [path, count] :
+         measure(plan_of(gpt2(size.d_model, size.n_heads, size.n_layers, true, true))).modules) {
+      const std::string before = "blocks.";
+      if (path.starts_with(before)) blocks.at(std::stoul(path.substr(before.size()))) += count;
+    }
+    EXPECT_THAT(blocks, testing::Each(size.parameters)) << size.d_model;
+  }
+}
+
+/// The caches of all layers, which hold nothing yet but have their room: bytes for each token of it.
+double cache_bytes_per_token(const bind::Plan& plan) {
+  const MetaMode meta;  // nothing is allocated
+  constexpr std::int64_t kCapacity = 1000;
+  std::int64_t bytes = 0;
+  for (const auto& block : plan.model.blocks) {
+    const auto cache = make<Attention>(block.attention, block.dims)->make_cache(1, kCapacity);
+    for (const auto& [name, tensor] : cache.tensors) bytes += static_cast<std::int64_t>(tensor.nbytes());
+  }
+  return static_cast<double>(bytes) / kCapacity;
+}
+
+TEST(Measure, TheCacheOfGpt2SmallTakes73728BytesPerToken) {
+  EXPECT_EQ(cache_bytes_per_token(test::shipped_plan("models/gpt2_small.yaml")), 73728);
 }
 
 TEST(Measure, AgreesWithTheBuiltModelForEveryShippedConfig) {
