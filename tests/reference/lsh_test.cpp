@@ -29,12 +29,11 @@ struct Case {
 /// The place of a token in a round: its bucket, and which chunk of the bucket's tokens.
 using Place = std::pair<std::int64_t, std::int64_t>;
 
+/// The largest of the products with each direction and its opposite; hidden tokens have a bucket of their own.
 /// directions: of one head and round, [channel][direction]
-std::vector<Place> places(const Rows& x, const at::Tensor& directions, const std::vector<bool>& shown,
-                          std::int64_t chunk_size) {
+std::vector<std::int64_t> buckets(const Rows& x, const at::Tensor& directions, const std::vector<bool>& shown) {
   const auto r = loops::rows_of(directions);
-  std::map<std::int64_t, std::int64_t> met;  // tokens of each bucket so far
-  std::vector<Place> found;
+  std::vector<std::int64_t> found;
   for (std::size_t i = 0; i < x.size(); ++i) {
     Row along(r[0].size(), 0.0);
     for (std::size_t c = 0; c < r.size(); ++c) {
@@ -42,13 +41,21 @@ std::vector<Place> places(const Rows& x, const at::Tensor& directions, const std
     }
     auto all = along;
     for (const auto value : along) all.push_back(-value);
-    const auto bucket = shown[i] ? std::ranges::max_element(all) - all.begin() : -1;
-    found.emplace_back(bucket, met[bucket]++ / chunk_size);
+    found.push_back(shown[i] ? std::ranges::max_element(all) - all.begin() : -1);
   }
   return found;
 }
 
-Rows lsh(const Case& it, const torch::nn::Module& module, const Rows& x, const std::vector<bool>& shown) {
+std::vector<Place> places(const std::vector<std::int64_t>& buckets, std::int64_t chunk_size) {
+  std::map<std::int64_t, std::int64_t> met;  // tokens of each bucket so far
+  std::vector<Place> found;
+  for (const auto bucket : buckets) found.emplace_back(bucket, met[bucket]++ / chunk_size);
+  return found;
+}
+
+/// given: buckets (n_heads, n_rounds, seq); undefined = found here.
+Rows lsh(const Case& it, const torch::nn::Module& module, const Rows& x, const std::vector<bool>& shown,
+         const at::Tensor& given = {}) {
   const auto n = static_cast<std::size_t>(it.dims.n_heads), width = static_cast<std::size_t>(it.dims.d_head);
   const auto qk = loops::linear(module, "qk_proj", x), v = loops::linear(module, "v_proj", x);
   const auto directions = module.named_buffers()["directions"].to(at::kDouble);
@@ -57,7 +64,16 @@ Rows lsh(const Case& it, const torch::nn::Module& module, const Rows& x, const s
     const auto q = loops::columns(qk, h * width, width), values = loops::columns(v, h * width, width);
     std::vector<std::set<std::size_t>> sees(x.size());
     for (std::int64_t round = 0; round < it.n_rounds; ++round) {
-      const auto place = places(q, directions[static_cast<std::int64_t>(h)][round], shown, it.chunk_size);
+      const auto head = static_cast<std::int64_t>(h);
+      std::vector<std::int64_t> bucket;
+      if (!given.defined()) {
+        bucket = buckets(q, directions[head][round], shown);
+      } else {
+        for (std::size_t i = 0; i < x.size(); ++i) {
+          bucket.push_back(given[head][round][static_cast<std::int64_t>(i)].item<std::int64_t>());
+        }
+      }
+      const auto place = places(bucket, it.chunk_size);
       for (std::size_t i = 0; i < x.size(); ++i) {
         for (std::size_t j = 0; j < x.size(); ++j) {
           const auto before = place[i].second - place[j].second;
@@ -180,6 +196,58 @@ TEST(Lsh, IsCloseInFloat32) {
   for (std::size_t i = 0; i < got.size(); ++i) {
     for (std::size_t c = 0; c < got[i].size(); ++c) EXPECT_NEAR(got[i][c], expected[i][c], 1e-5);
   }
+}
+
+/// A rounded query may fall on the other side of a boundary, so the loops take the buckets that the layer found.
+TEST(Lsh, EqualsLoopsInHalfTypesWithinItsOwnBuckets) {
+  const at::NoGradGuard no_grad;
+  for (const auto& [dtype, tolerance] : {std::pair{at::kHalf, 2e-3}, {at::kBFloat16, 1.6e-2}}) {
+    for (const std::int64_t seq : {17, 63}) {
+      for (const bool causal : {false, true}) {
+        SCOPED_TRACE(testing::Message() << toString(dtype) << ", " << seq << (causal ? " causal" : ""));
+        const Case it{.causal = causal};
+        const auto layer = make(it);
+        layer->to(dtype);
+        const auto x = at::randn({2, seq, 8}).to(dtype), mask = holes(seq);
+        Recorder recorder;
+        recorder.want("buckets");
+        const auto y = layer->forward({.x = x, .key_mask = mask, .recorder = &recorder});
+        EXPECT_EQ(y.scalar_type(), dtype);
+        layer->to(at::kDouble);  // the rounded parameters
+        for (std::int64_t row = 0; row < 2; ++row) {
+          const auto shown = row_of(mask, row, static_cast<std::size_t>(seq));
+          const auto expected =
+              lsh(it, *layer, loops::rows_of(x[row].to(at::kDouble)), shown, recorder.notes().at(0).value[row]);
+          const auto got = loops::rows_of(y[row].to(at::kDouble));
+          double largest = 0, error = 0;
+          for (std::size_t i = 0; i < got.size(); ++i) {
+            for (std::size_t c = 0; c < got[i].size(); ++c) {
+              largest = std::max(largest, std::abs(expected[i][c]));
+              error = std::max(error, std::abs(got[i][c] - expected[i][c]));
+            }
+          }
+          EXPECT_LE(error, tolerance * largest) << "row " << row;
+        }
+      }
+    }
+  }
+}
+
+/// So that to take the layer's own buckets hides no mistake in them.
+TEST(Lsh, RoundingMovesFewTokensToAnotherBucket) {
+  const at::NoGradGuard no_grad;
+  const Case it{.n_rounds = 4};
+  const auto x = at::randn({1, 130, 8}).to(at::kBFloat16);
+  const auto found = [&](at::ScalarType dtype) {
+    const auto layer = make(it);
+    layer->to(at::kBFloat16);  // the same rounded parameters
+    layer->to(dtype);
+    Recorder recorder;
+    recorder.want("buckets");
+    layer->forward({.x = x.to(dtype), .recorder = &recorder});
+    return recorder.notes().at(0).value;  // (1, n_heads, n_rounds, seq)
+  };
+  EXPECT_LE(found(at::kBFloat16).ne(found(at::kDouble)).to(at::kDouble).mean().item<double>(), 0.02);
 }
 
 TEST(Lsh, RefusesWhatDoesNotFit) {
