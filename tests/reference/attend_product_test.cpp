@@ -10,7 +10,6 @@
 namespace headwright {
 namespace {
 
-constexpr double kTolerance = 1e-10;  // float64, a few hundred terms a sum
 constexpr long kBuckets = 6, kMaxDistance = 9;
 
 /// T5's bucket, from the formula: exact up to a quarter of the buckets on each side, then by the logarithm.
@@ -24,7 +23,7 @@ long bucket(long i, long j) {
 }
 
 struct Learned {
-  at::Tensor slopes, table, sink;  // (n_heads), (n_buckets, n_heads), (n_heads)
+  at::Tensor slopes, table, sink;  // (n_heads), at least float32 as ALiBi keeps them; (n_buckets, n_heads), (n_heads)
 };
 
 struct ModifierCase {
@@ -83,27 +82,45 @@ std::vector<ModifierCase> modifier_cases() {
   };
 }
 
+/// What is walked through: every mask with every modifier at these sizes.
+struct Walk {
+  Sizes sizes;
+  bool key_mask = false, lse = false;
+  std::vector<ModifierCase> modifiers = modifier_cases();
+  core::BlockSizes tiles{.queries = 4, .keys = 3, .span = 6};  // so small that every loop goes round several times
+  at::ScalarType dtype = at::kDouble;
+  double tolerance = 1e-10;  // float64, a few hundred terms a sum
+};
+
 struct Setting {
   at::Tensor q, k, v, dy, dlse;
   Learned learned;
   Scoring scoring;
+  double tolerance;
 };
 
-Setting make_setting(const Sizes& sizes, const MaskCase& mask, const ModifierCase& modifier, bool key_mask, bool lse) {
+Setting make_setting(const Walk& walk, const MaskCase& mask, const ModifierCase& modifier) {
   at::manual_seed(7);
-  const auto draw = [](at::IntArrayRef shape) { return at::randn(shape, at::kDouble).requires_grad_(true); };
+  const auto& sizes = walk.sizes;
+  const auto sums = walk.dtype == at::kDouble ? at::kDouble : at::kFloat;
+  const auto draw = [&](at::IntArrayRef shape) { return at::randn(shape, at::kDouble).to(walk.dtype); };
   Setting s{.q = draw({kBatch, sizes.n_heads, sizes.q_len, kHead}),
             .k = draw({kBatch, sizes.n_kv_heads, sizes.k_len, kHead}),
             .v = draw({kBatch, sizes.n_kv_heads, sizes.k_len, kHead}),
-            .dy = at::randn({kBatch, sizes.n_heads, sizes.q_len, kHead}, at::kDouble),
-            .dlse = at::zeros({kBatch, sizes.n_heads, sizes.q_len}, at::kDouble),
-            .learned = {draw({sizes.n_heads}), draw({kBuckets, sizes.n_heads}), draw({sizes.n_heads})}};
+            .dy = draw({kBatch, sizes.n_heads, sizes.q_len, kHead}),
+            .dlse = at::zeros({kBatch, sizes.n_heads, sizes.q_len}, sums),
+            .learned = {draw({sizes.n_heads}).to(sums), draw({kBuckets, sizes.n_heads}), draw({sizes.n_heads})},
+            .scoring = {},
+            .tolerance = walk.tolerance};
+  for (auto* each : {&s.q, &s.k, &s.v, &s.learned.slopes, &s.learned.table, &s.learned.sink}) {
+    each->requires_grad_(true);
+  }
   s.scoring.mask = mask.mask;
   s.scoring.same_sequence = sizes.q_len == sizes.k_len;
-  if (key_mask) s.scoring.key_mask = padding(sizes.k_len, true);
+  if (walk.key_mask) s.scoring.key_mask = padding(sizes.k_len, true);
   if (mask.mask.reads_documents()) s.scoring.document_ids = documents(sizes.k_len);
   modifier.ask(s.scoring, s.learned);
-  s.scoring.needs_lse = lse && s.scoring.normaliser != Normaliser::sigmoid;
+  s.scoring.needs_lse = walk.lse && s.scoring.normaliser != Normaliser::sigmoid;
   if (s.scoring.needs_lse) s.dlse = at::randn_like(s.dlse);
   return s;
 }
@@ -139,10 +156,13 @@ Expected expected_of(const Setting& s, const Sizes& sizes, const reference::Prob
   return {reference::attend(problem), std::move(gradients), std::move(slopes), std::move(table)};
 }
 
+/// Sums over all pairs, whose terms cancel row by row: what blockwise takes off in a row comes from y, which is
+/// rounded.
 void expect_learned(const Setting& s, const Expected& expected) {
-  if (s.learned.slopes.grad().defined()) expect_near(s.learned.slopes.grad(), expected.slopes, kTolerance, "slopes");
-  if (s.learned.table.grad().defined()) expect_near(s.learned.table.grad(), expected.table, kTolerance, "table");
-  if (s.learned.sink.grad().defined()) expect_near(s.learned.sink.grad(), expected.gradients.sink, kTolerance, "sink");
+  const double tolerance = s.q.element_size() < 4 ? 2 * s.tolerance : s.tolerance;
+  if (s.learned.slopes.grad().defined()) expect_near(s.learned.slopes.grad(), expected.slopes, tolerance, "slopes");
+  if (s.learned.table.grad().defined()) expect_near(s.learned.table.grad(), expected.table, tolerance, "table");
+  if (s.learned.sink.grad().defined()) expect_near(s.learned.sink.grad(), expected.gradients.sink, s.tolerance, "sink");
 }
 
 void clear_gradients(const Setting& s) {
@@ -155,41 +175,43 @@ void expect_kernel_equals(const std::string& kernel, Setting& s, const Expected&
   s.scoring.kernel = kernel;
   ASSERT_EQ(choose_kernel(s.scoring).effective, kernel);
   const auto [y, lse] = attend(s.q, s.k, s.v, s.scoring);
-  expect_near(y, expected.result.y.data, kTolerance, "y");
+  expect_near(y, expected.result.y.data, s.tolerance, "y");
   auto loss = (y * s.dy).sum();
   if (lse.defined()) {
-    expect_near(lse, expected.result.lse.data, kTolerance, "lse");
+    expect_near(lse, expected.result.lse.data, s.tolerance, "lse");
     loss = loss + (lse.masked_fill(lse.isinf(), 0) * s.dlse).sum();
   }
   loss.backward();
-  expect_near(s.q.grad(), expected.gradients.q.data, kTolerance, "gradient of q");
-  expect_near(s.k.grad(), expected.gradients.k.data, kTolerance, "gradient of k");
-  expect_near(s.v.grad(), expected.gradients.v.data, kTolerance, "gradient of v");
+  expect_near(s.q.grad(), expected.gradients.q.data, s.tolerance, "gradient of q");
+  expect_near(s.k.grad(), expected.gradients.k.data, s.tolerance, "gradient of k");
+  expect_near(s.v.grad(), expected.gradients.v.data, s.tolerance, "gradient of v");
   expect_learned(s, expected);
 }
 
-/// The blockwise sums at tiles so small that every loop of theirs goes round several times.
-void expect_small_tiles_equal(Setting& s, const Expected& expected) {
+/// The blockwise sums at tiles that are smaller than the kernel's own.
+void expect_small_tiles_equal(Setting& s, const Expected& expected, const core::BlockSizes& tiles) {
   SCOPED_TRACE("small tiles");
   const at::NoGradGuard no_grad;
-  const core::Blockwise work(s.q, s.k, s.v, s.scoring, core::BlockSizes{.queries = 4, .keys = 3, .span = 6});
+  const core::Blockwise work(s.q, s.k, s.v, s.scoring, tiles);
   const auto result = work.forward();
   const auto gradients = work.backward(result, s.dy, s.scoring.needs_lse ? s.dlse : at::Tensor());
-  expect_near(result.y, expected.result.y.data, kTolerance, "y");
-  if (s.scoring.normaliser != Normaliser::sigmoid) expect_near(result.lse, expected.result.lse.data, kTolerance, "lse");
-  expect_near(gradients.q, expected.gradients.q.data, kTolerance, "gradient of q");
-  expect_near(gradients.k, expected.gradients.k.data, kTolerance, "gradient of k");
-  expect_near(gradients.v, expected.gradients.v.data, kTolerance, "gradient of v");
-  if (gradients.sink.defined()) expect_near(gradients.sink, expected.gradients.sink, kTolerance, "sink");
+  expect_near(result.y, expected.result.y.data, s.tolerance, "y");
+  if (s.scoring.normaliser != Normaliser::sigmoid)
+    expect_near(result.lse, expected.result.lse.data, s.tolerance, "lse");
+  expect_near(gradients.q, expected.gradients.q.data, s.tolerance, "gradient of q");
+  expect_near(gradients.k, expected.gradients.k.data, s.tolerance, "gradient of k");
+  expect_near(gradients.v, expected.gradients.v.data, s.tolerance, "gradient of v");
+  if (gradients.sink.defined()) expect_near(gradients.sink, expected.gradients.sink, s.tolerance, "sink");
 }
 
-void walk(const Sizes& sizes, bool key_mask, bool lse, const std::vector<ModifierCase>& modifiers = modifier_cases()) {
+void go(const Walk& walk) {
+  const auto& sizes = walk.sizes;
   for (const auto& mask : mask_cases()) {
     if (mask.mask.reads_documents() && sizes.q_len > sizes.k_len) continue;
-    for (const auto& modifier : modifiers) {
+    for (const auto& modifier : walk.modifiers) {
       SCOPED_TRACE(mask.name + " " + modifier.name + " q_len " + std::to_string(sizes.q_len) + " k_len " +
-                   std::to_string(sizes.k_len));
-      auto s = make_setting(sizes, mask, modifier, key_mask, lse);
+                   std::to_string(sizes.k_len) + " " + toString(walk.dtype));
+      auto s = make_setting(walk, mask, modifier);
       const auto expected = expected_of(s, sizes, problem_of(s, sizes, mask, modifier));
       for (const auto& kernel : kernel_names()) {
         if (kernel == "sdpa" && (!modifier.to_sdpa || s.scoring.needs_lse)) {
@@ -199,28 +221,44 @@ void walk(const Sizes& sizes, bool key_mask, bool lse, const std::vector<Modifie
           expect_kernel_equals(kernel, s, expected);
         }
       }
-      expect_small_tiles_equal(s, expected);
+      expect_small_tiles_equal(s, expected, walk.tiles);
       s.scoring.kernel = "auto";
-      expect_near(attention_weights(s.q, s.k, s.scoring), expected.result.weights.data, kTolerance, "weights");
+      expect_near(attention_weights(s.q, s.k, s.scoring), expected.result.weights.data, walk.tolerance, "weights");
     }
   }
 }
 
 TEST(AttendProduct, EveryMaskWithEveryModifierInEveryKernelEqualsLoops) {
-  walk({.n_heads = 4, .n_kv_heads = 2, .q_len = 17, .k_len = 17}, false, false);
-  walk({.n_heads = 4, .n_kv_heads = 2, .q_len = 17, .k_len = 17}, true, true);
+  go({.sizes = {.n_heads = 4, .n_kv_heads = 2, .q_len = 17, .k_len = 17}});
+  go({.sizes = {.n_heads = 4, .n_kv_heads = 2, .q_len = 17, .k_len = 17}, .key_mask = true, .lse = true});
 }
 
 TEST(AttendProduct, WithFewerAndWithMoreQueriesThanKeys) {
-  walk({.n_heads = 2, .n_kv_heads = 1, .q_len = 3, .k_len = 13}, true, true);
-  walk({.n_heads = 2, .n_kv_heads = 2, .q_len = 7, .k_len = 4}, false, false);
+  go({.sizes = {.n_heads = 2, .n_kv_heads = 1, .q_len = 3, .k_len = 13}, .key_mask = true, .lse = true});
+  go({.sizes = {.n_heads = 2, .n_kv_heads = 2, .q_len = 7, .k_len = 4}});
 }
 
-TEST(AttendProduct, PastTheSizeOfATile) {
-  auto some = modifier_cases();  // loops over so many pairs take their time
-  std::erase_if(some, [](const ModifierCase& m) { return m.name != "softcap_then_alibi" && m.name != "sink"; });
-  ASSERT_EQ(some.size(), 2U);
-  walk({.n_heads = 2, .n_kv_heads = 1, .q_len = 130, .k_len = 130}, false, false, some);
+TEST(AttendProduct, BelowAndPastTheSizeOfATile) {
+  go({.sizes = {.n_heads = 2, .n_kv_heads = 1, .q_len = 63, .k_len = 63},
+      .key_mask = true,
+      .lse = true,
+      .tiles = {.queries = 20, .keys = 9, .span = 27}});
+  go({.sizes = {.n_heads = 2, .n_kv_heads = 1, .q_len = 130, .k_len = 130},
+      .tiles = {.queries = 60, .keys = 40, .span = 80}});
+}
+
+TEST(AttendProduct, EveryModifierAndNormaliserInEveryDtype) {
+  struct Precision {
+    at::ScalarType dtype;
+    double tolerance;  // a few units in the last place of the dtype, at values near 1
+  };
+  for (const auto& [dtype, tolerance] : {Precision{at::kFloat, 1e-5}, {at::kHalf, 2e-3}, {at::kBFloat16, 1.6e-2}}) {
+    go({.sizes = {.n_heads = 4, .n_kv_heads = 2, .q_len = 17, .k_len = 17},
+        .key_mask = true,
+        .lse = true,
+        .dtype = dtype,
+        .tolerance = tolerance});
+  }
 }
 
 }  // namespace
