@@ -36,11 +36,10 @@ double lambda(const torch::nn::Module& module, double init) {
 /// The first half of a head's channels asks in the first map, the second half in the second; both read whole values.
 loops::Head head(const Setting& setting) {
   return [setting](const torch::nn::Module& module, std::size_t, const Rows& q, const Rows& k, const Rows& v,
-                   const loops::Shown& shown) {
+                   const loops::Keys& keys) {
     const auto map = [&](std::size_t first) {
       const auto q_half = loops::columns(q, first, kHead / 2), k_half = loops::columns(k, first, kHead / 2);
-      return loops::mixed(q.size(), v, loops::causal(shown), loops::scaled(q_half, k_half, setting.scale),
-                          loops::softmax);
+      return loops::mixed(q.size(), v, keys.sees, loops::scaled(q_half, k_half, setting.scale), loops::softmax);
     };
     const auto first = map(0), second = map(kHead / 2);
     const auto factor = lambda(module, setting.lambda_init);
@@ -77,6 +76,12 @@ TEST(Differential, TakesItsScaleEpsAndLambda) {
                             {{"scale", Value{0.3}}, {"lambda_init", Value{0.5}}, {"norm_eps", Value{0.1}}}));
 }
 
+TEST(Differential, WorksWithEveryMask) { loops::expect_masks(subject(dims(2), {})); }
+
+TEST(Differential, ReadsAContext) { loops::expect_context(subject(dims(2), {})); }
+
+TEST(Differential, HasItsSlopesPastTheSizeOfATile) { loops::expect_past_a_tile(subject(dims(2), {})); }
+
 TEST(Differential, WithACacheEqualsTheWholeSequence) { loops::expect_cached(subject(dims(2), {})); }
 
 /// RoPE turns each map's queries and keys on their own, as heads of half the width.
@@ -93,12 +98,11 @@ TEST(Differential, RopeTurnsTheHalvesOfAHeadApart) {
     return y;
   };
   const loops::Head rotated = [&](const torch::nn::Module& module, std::size_t, const Rows& q, const Rows& k,
-                                  const Rows& v, const loops::Shown& shown) {
+                                  const Rows& v, const loops::Keys& keys) {
     const auto q_turned = turned(q), k_turned = turned(k);
     const auto map = [&](std::size_t first) {
       const auto q_half = loops::columns(q_turned, first, 2), k_half = loops::columns(k_turned, first, 2);
-      return loops::mixed(q.size(), v, loops::causal(shown), loops::scaled(q_half, k_half, 1 / std::sqrt(2.0)),
-                          loops::softmax);
+      return loops::mixed(q.size(), v, keys.sees, loops::scaled(q_half, k_half, 1 / std::sqrt(2.0)), loops::softmax);
     };
     const auto first = map(0), second = map(2);
     Rows y;

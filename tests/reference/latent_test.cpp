@@ -56,7 +56,7 @@ Rows normed(const torch::nn::Module& module, const std::string& name, const Rows
 }
 
 loops::Layer latent(const Sizes& s, double scale = 0) {
-  return [=](const torch::nn::Module& module, const Rows& x, const loops::Shown& shown) {
+  return [=](const torch::nn::Module& module, const Rows& x, const loops::Keys& keys) {
     const auto q_all =
         s.q_latent == 0
             ? loops::linear(module, "q_proj", x)
@@ -75,7 +75,7 @@ loops::Layer latent(const Sizes& s, double scale = 0) {
       const auto score = [&](std::size_t i, std::size_t j) {
         return factor * (loops::dot(q[i], k[j]) + loops::dot(q_rope[i], k_rope[j]));
       };
-      heads = loops::beside(heads, loops::mixed(x.size(), v, loops::causal(shown), score, loops::softmax));
+      heads = loops::beside(heads, loops::mixed(x.size(), v, keys.sees, score, loops::softmax));
     }
     return loops::linear(module, "out_proj", heads);
   };
@@ -106,6 +106,10 @@ TEST(Latent, WithAWiderRotatedPartAndItsOwnScaleEpsAndBiasEqualsTheFormula) {
 TEST(Latent, WithoutTheRotatedPartAndTheNormsIsThePlainForm) { loops::expect_all(subject({.norms = false})); }
 
 TEST(Latent, WithoutTheRotatedPartKeepsItsNorms) { loops::expect_all(subject({.q_latent = 3})); }
+
+TEST(Latent, WorksWithEveryMask) { loops::expect_masks(subject({.q_latent = 7, .rope = 2})); }
+
+TEST(Latent, HasItsSlopesPastTheSizeOfATile) { loops::expect_past_a_tile(subject({.q_latent = 7, .rope = 2})); }
 
 /// One token at a time is computed in the latent's space, parts by expanding it.
 TEST(Latent, WithACacheEqualsTheWholeSequence) {

@@ -8,17 +8,18 @@ namespace loops {
 
 /// One head: q (seq), k, v (keys) -> (seq, d_value).
 using Head = std::function<Rows(const torch::nn::Module& module, std::size_t head, const Rows& q, const Rows& k,
-                                const Rows& v, const Shown& shown)>;
+                                const Rows& v, const Keys& keys)>;
 
 /// Query head h reads key head h / (n_heads / n_kv_heads).
 inline Layer qkv_layer(std::size_t n_heads, std::size_t n_kv_heads, std::size_t d_head, const Head& head) {
-  return [=](const torch::nn::Module& module, const Rows& x, const Shown& shown) {
-    const auto q = linear(module, "q_proj", x), k = linear(module, "k_proj", x), v = linear(module, "v_proj", x);
+  return [=](const torch::nn::Module& module, const Rows& x, const Keys& keys) {
+    const auto q = linear(module, "q_proj", x);
+    const auto k = linear(module, "k_proj", keys.source), v = linear(module, "v_proj", keys.source);
     Rows heads;
     for (std::size_t h = 0; h < n_heads; ++h) {
       const auto kv = h / (n_heads / n_kv_heads);
       heads = beside(heads, head(module, h, columns(q, h * d_head, d_head), columns(k, kv * d_head, d_head),
-                                 columns(v, kv * d_head, d_head), shown));
+                                 columns(v, kv * d_head, d_head), keys));
     }
     return linear(module, "out_proj", heads);
   };

@@ -7,7 +7,7 @@
 #include "headwright/attention.h"
 #include "helpers/components.h"
 #include "helpers/variants.h"
-#include "reference/against_loops.h"
+#include "reference/layer_loops.h"
 
 namespace headwright {
 namespace {
@@ -275,6 +275,35 @@ TEST(ScoreVariants, EqualLoopsOverAContext) {
         },
         *layer, context,
         [&](const at::Tensor& given) { return layer->forward({.x = x, .context = given, .context_mask = mask}); });
+  }
+}
+
+/// The same loops for the checks that all layers share.
+loops::Subject subject(const Case& it) {
+  return {it.name, it.dims, it.params, [it](const torch::nn::Module& module, const Rows& x, const loops::Keys& keys) {
+            return kLoops.at(it.name)(it, module, x, keys.source, keys.sees);
+          }};
+}
+
+TEST(ScoreVariants, WorkWithEveryMask) {
+  for (const auto& it : self_cases(Mask::causal())) {
+    SCOPED_TRACE(it.name);
+    loops::expect_masks(subject(it));
+  }
+}
+
+TEST(ScoreVariants, ReadAContextWithEveryMask) {
+  for (const auto& it : self_cases(Mask::causal())) {
+    if (it.dims.n_heads == 1) continue;  // multiplicative with dot, which takes no context of another width
+    SCOPED_TRACE(it.name);
+    loops::expect_context(subject(it));
+  }
+}
+
+TEST(ScoreVariants, HaveTheirSlopesPastTheSizeOfATile) {
+  for (const auto& it : self_cases(Mask::causal())) {
+    SCOPED_TRACE(it.name);
+    loops::expect_past_a_tile(subject(it));
   }
 }
 

@@ -32,13 +32,13 @@ loops::Subject subject(const headwright::Dims& sizes, const Setting& setting, co
   ParamMap params{{"mask", Value{Mask::causal()}}};
   params.insert(params.end(), more.begin(), more.end());
   const loops::Head head = [setting](const torch::nn::Module&, std::size_t, const Rows& q, const Rows& k, const Rows& v,
-                                     const loops::Shown& shown) {
-    const double bias = setting.bias.value_or(-std::log(double(std::ranges::count(shown, true))));
+                                     const loops::Keys& keys) {
+    const double bias = setting.bias.value_or(-std::log(double(std::ranges::count(keys.shown, true))));
     const auto score = [&](std::size_t i, std::size_t j) {
       const double product = setting.scale * loops::dot(q[i], k[j]);
       return setting.cap > 0 ? setting.cap * std::tanh(product / setting.cap) : product;
     };
-    return loops::mixed(q.size(), v, loops::causal(shown), score, [&](const Row& scores) {
+    return loops::mixed(q.size(), v, keys.sees, score, [&](const Row& scores) {
       Row weights;
       for (const double each : scores) weights.push_back(1 / (1 + std::exp(-(each + bias))));
       return weights;
@@ -55,6 +55,12 @@ TEST(Sigmoid, EqualsTheFormulaWithGroupedKeysItsOwnBiasScaleAndASoftcap) {
                              {"sigmoid_bias", Value{-1.5}},
                              {"modifiers", Value{std::vector{ScoreModifier::softcap(2)}}}}));
 }
+
+TEST(Sigmoid, WorksWithEveryMask) { loops::expect_masks(subject(dims(2), {})); }
+
+TEST(Sigmoid, ReadsAContext) { loops::expect_context(subject(dims(2), {})); }
+
+TEST(Sigmoid, HasItsSlopesPastTheSizeOfATile) { loops::expect_past_a_tile(subject(dims(2), {})); }
 
 TEST(Sigmoid, WithAFixedBiasContinuesFromACache) {
   loops::expect_cached(subject(dims(2), {.bias = -2}, {{"sigmoid_bias", Value{-2.0}}}));

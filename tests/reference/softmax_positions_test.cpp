@@ -21,8 +21,8 @@ loops::Subject subject(const Value& position, const loops::Head& head, headwrigh
   return {"softmax", kDims, params, loops::qkv_layer(4, 2, kHead, head)};
 }
 
-Rows attended(const Rows& q, const Rows& v, const loops::Shown& shown, const loops::Score& score) {
-  return loops::mixed(q.size(), v, loops::causal(shown), score, loops::softmax);
+Rows attended(const Rows& q, const Rows& v, const loops::Keys& keys, const loops::Score& score) {
+  return loops::mixed(q.size(), v, keys.sees, score, loops::softmax);
 }
 
 /// A channel and its partner two further on, turned as one complex number.
@@ -41,9 +41,9 @@ Rows turned(const Rows& x) {
 
 TEST(SoftmaxPositions, RopeTurnsQueriesAndKeys) {
   const auto rope = subject(loops::component("rope"), [](const torch::nn::Module&, std::size_t, const Rows& q,
-                                                         const Rows& k, const Rows& v, const loops::Shown& shown) {
+                                                         const Rows& k, const Rows& v, const loops::Keys& keys) {
     const auto q_turned = turned(q), k_turned = turned(k);
-    return attended(q, v, shown, loops::scaled(q_turned, k_turned, 0.5));
+    return attended(q, v, keys, loops::scaled(q_turned, k_turned, 0.5));
   });
   loops::expect_all(rope);
   loops::expect_cached(rope);
@@ -51,9 +51,9 @@ TEST(SoftmaxPositions, RopeTurnsQueriesAndKeys) {
 
 TEST(SoftmaxPositions, AlibiLowersScoresByTheDistance) {
   const auto alibi = subject(loops::component("alibi"), [](const torch::nn::Module&, std::size_t head, const Rows& q,
-                                                           const Rows& k, const Rows& v, const loops::Shown& shown) {
+                                                           const Rows& k, const Rows& v, const loops::Keys& keys) {
     const double slope = std::pow(2.0, -2.0 * double(head + 1));  // of four heads: 1/4, 1/16, 1/64, 1/256
-    return attended(q, v, shown, [&](std::size_t i, std::size_t j) {
+    return attended(q, v, keys, [&](std::size_t i, std::size_t j) {
       return 0.5 * loops::dot(q[i], k[j]) - slope * (double(i) - double(j));
     });
   });
@@ -67,9 +67,9 @@ TEST(SoftmaxPositions, RelativeBiasAddsAWeightOfTheDistancesClass) {
                                                  {"max_distance", Value{std::int64_t{8}}},
                                                  {"bidirectional", Value{false}}}),
               [](const torch::nn::Module& module, std::size_t head, const Rows& q, const Rows& k, const Rows& v,
-                 const loops::Shown& shown) {
+                 const loops::Keys& keys) {
                 const auto weight = loops::parameter(module, "position.weight");
-                return attended(q, v, shown, [&](std::size_t i, std::size_t j) {
+                return attended(q, v, keys, [&](std::size_t i, std::size_t j) {
                   // 0 and 1 alone; from 2 on halfway, in logarithms, to 8 is 4.
                   const std::size_t distance = i - j, bucket = distance < 2 ? distance : distance < 4 ? 2 : 3;
                   return loops::dot(q[i], k[j]) + weight[bucket][head];

@@ -41,13 +41,12 @@ loops::Subject subject(std::size_t n_keys, const headwright::Dims& sizes, const 
   ParamMap params{{"mask", Value{Mask::causal()}}, {"n_keys", Value{static_cast<std::int64_t>(n_keys)}}};
   params.insert(params.end(), more.begin(), more.end());
   const loops::Head head = [=](const torch::nn::Module&, std::size_t h, const Rows& q, const Rows& k, const Rows& v,
-                               const loops::Shown& shown) {
+                               const loops::Keys& keys) {
     const double factor = scale > 0 ? scale : 1 / std::sqrt(double(kHead));
     const auto score = [&](std::size_t i, std::size_t j) {
       return factor * loops::dot(q[i], k[j]) - std::pow(slope, double(h + 1)) * (double(i) - double(j));
     };
-    return loops::mixed(q.size(), v, loops::causal(shown), score,
-                        [&](const Row& scores) { return largest(scores, n_keys); });
+    return loops::mixed(q.size(), v, keys.sees, score, [&](const Row& scores) { return largest(scores, n_keys); });
   };
   return {"top_k", sizes, params, loops::qkv_layer(4, static_cast<std::size_t>(sizes.n_kv_heads), kHead, head)};
 }
@@ -108,23 +107,9 @@ TEST(TopK, RecordsTheWeightsOfAllItsRowsAndOfNoMoreThanNKeys) {
   EXPECT_TRUE(all.ne(0).sum(-1).le(2).all().item<bool>());
 }
 
-TEST(TopK, HonoursEveryMaskThatTheCoreKnows) {
-  const auto layer = [&](const Mask& mask) {
-    auto top = subject(1000, dims(2));  // keeps all, so that it is softmax
-    top.params[0].second = Value{mask};
-    return top;
-  };
-  for (const auto& mask : {Mask(), Mask::window(3), Mask::band(2, 1), Mask::any({Mask::window(2), Mask::global(1)})}) {
-    SCOPED_TRACE(mask.to_string());
-    auto top = layer(mask), softmax = top;
-    softmax.variant = "softmax";
-    softmax.params = {{"mask", Value{mask}}};
-    const auto x = at::randn({3, 9, 6}, at::kDouble), key_mask = loops::three_masks(9);
-    const auto module = top.make(), other = softmax.make();
-    EXPECT_TRUE(
-        module->forward({.x = x, .key_mask = key_mask}).allclose(other->forward({.x = x, .key_mask = key_mask})));
-  }
-}
+TEST(TopK, WorksWithEveryMask) { loops::expect_masks(subject(3, dims(2))); }
+
+TEST(TopK, ReadsAContext) { loops::expect_context(subject(3, dims(2))); }
 
 TEST(TopK, ComputesItsOwnScores) {
   EXPECT_FALSE(headwright::test::variant("top_k").claims(dims(2), {}).core);
