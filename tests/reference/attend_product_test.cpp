@@ -158,8 +158,10 @@ Expected expected_of(const Setting& s, const Sizes& sizes, const reference::Prob
 
 /// Sums over all pairs, whose terms cancel row by row: what blockwise takes off in a row comes from y, which is
 /// rounded.
+double tolerance_of_learned(const Setting& s) { return s.q.element_size() < 4 ? 2 * s.tolerance : s.tolerance; }
+
 void expect_learned(const Setting& s, const Expected& expected) {
-  const double tolerance = s.q.element_size() < 4 ? 2 * s.tolerance : s.tolerance;
+  const double tolerance = tolerance_of_learned(s);
   if (s.learned.slopes.grad().defined()) expect_near(s.learned.slopes.grad(), expected.slopes, tolerance, "slopes");
   if (s.learned.table.grad().defined()) expect_near(s.learned.table.grad(), expected.table, tolerance, "table");
   if (s.learned.sink.grad().defined()) expect_near(s.learned.sink.grad(), expected.gradients.sink, s.tolerance, "sink");
@@ -202,6 +204,12 @@ void expect_small_tiles_equal(Setting& s, const Expected& expected, const core::
   expect_near(gradients.k, expected.gradients.k.data, s.tolerance, "gradient of k");
   expect_near(gradients.v, expected.gradients.v.data, s.tolerance, "gradient of v");
   if (gradients.sink.defined()) expect_near(gradients.sink, expected.gradients.sink, s.tolerance, "sink");
+  for (const auto& learned : gradients.learned) {  // of one modifier; undefined where no rectangle is seen
+    if (!learned.defined()) continue;
+    const bool slopes = learned.dim() == 1;
+    expect_near(learned, slopes ? expected.slopes : expected.table, tolerance_of_learned(s),
+                slopes ? "slopes" : "table");
+  }
 }
 
 void go(const Walk& walk) {
