@@ -269,5 +269,64 @@ TEST(AttendProduct, EveryModifierAndNormaliserInEveryDtype) {
   }
 }
 
+ModifierCase modifier_case(const std::string& name) {
+  for (const auto& modifier : modifier_cases()) {
+    if (modifier.name == name) return modifier;
+  }
+  throw Error("no modifier case is called " + name);
+}
+
+/// exp(-100) is below all numbers of float32, so the share that such a sink leaves cannot be divided by.
+TEST(AttendProduct, ASinkFarAboveAllScoresLeavesTheirWeightsAndGradientsRight) {
+  const Walk walk{.sizes = {.n_heads = 4, .n_kv_heads = 2, .q_len = 17, .k_len = 17},
+                  .key_mask = true,
+                  .dtype = at::kFloat,
+                  .tolerance = 1e-5};
+  const auto sink = modifier_case("sink");
+  for (const auto& mask : mask_cases()) {
+    SCOPED_TRACE(mask.name);
+    auto s = make_setting(walk, mask, sink);
+    {
+      const at::NoGradGuard no_grad;
+      s.learned.sink.fill_(100);
+      s.learned.sink[1] = 20;
+    }
+    const auto expected = expected_of(s, walk.sizes, problem_of(s, walk.sizes, mask, sink));
+    for (const std::string kernel : {"reference", "blockwise"}) expect_kernel_equals(kernel, s, expected);
+    expect_small_tiles_equal(s, expected, walk.tiles);
+    expect_near(attention_weights(s.q, s.k, s.scoring), expected.result.weights.data, walk.tolerance, "weights");
+  }
+}
+
+/// Distances past the greatest share a bucket: here tens of thousands of pairs, of one sign.
+TEST(AttendProduct, ABucketOfThousandsOfPairsKeepsItsGradientInHalfTypes) {
+  const auto bias = modifier_case("relative_bias");
+  const auto full = mask_cases()[0];
+  for (const auto& [dtype, tolerance] : {std::pair{at::kHalf, 2e-3}, {at::kBFloat16, 1.6e-2}}) {
+    SCOPED_TRACE(toString(dtype));
+    const Walk walk{.sizes = {.n_heads = 2, .n_kv_heads = 1, .q_len = 200, .k_len = 200},
+                    .tiles = {.queries = 60, .keys = 40, .span = 80},
+                    .dtype = dtype,
+                    .tolerance = tolerance};
+    auto s = make_setting(walk, full, bias);
+    {
+      const at::NoGradGuard no_grad;
+      s.v.add_(at::arange(200).div(50).unsqueeze(-1));  // later keys are worth more, so that their bias should rise
+      s.dy.abs_();
+    }
+    const auto expected = expected_of(s, walk.sizes, problem_of(s, walk.sizes, full, bias));
+    for (const std::string kernel : {"reference", "blockwise"}) {
+      SCOPED_TRACE(kernel);
+      clear_gradients(s);
+      s.scoring.kernel = kernel;
+      attend(s.q, s.k, s.v, s.scoring).y.backward(s.dy);
+      expect_near(s.learned.table.grad(), expected.table, tolerance, "table");
+    }
+    const at::NoGradGuard no_grad;
+    const core::Blockwise work(s.q, s.k, s.v, s.scoring, walk.tiles);
+    expect_near(work.backward(work.forward(), s.dy, {}).learned.at(0), expected.table, tolerance, "small tiles, table");
+  }
+}
+
 }  // namespace
 }  // namespace headwright

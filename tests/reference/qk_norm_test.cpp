@@ -143,4 +143,9 @@ TEST(QkNormRms, OfLargeInputsEqualsTheFormulaInHalfTypes) {
   loops::expect_dtypes(subject({.norm = "rms", .n_kv_heads = 2}), 1500);
 }
 
+/// The same where the sum of squares, too, is past the range.
+TEST(QkNormL2, OfLargeInputsEqualsTheFormulaInHalfTypes) {
+  loops::expect_dtypes(gentle(subject({.norm = "l2", .n_kv_heads = 2})), 1500);
+}
+
 }  // namespace
