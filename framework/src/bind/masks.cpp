@@ -132,7 +132,7 @@ std::optional<std::vector<ScoreModifier>> read_modifiers(Reader& reader, const N
     const auto place = below(path, std::to_string(i));
     const auto name = named(reader, node.items[i], place, "a map of one modifier to its parameters");
     const auto* kind = name ? kind_called(reader, modifier_kinds(), *name, place, "score modifier", {}) : nullptr;
-    const auto values = kind != nullptr ? parameters(reader, kind->params, *name, place) : std::nullopt;
+    const auto values = kind != nullptr && name ? parameters(reader, kind->params, *name, place) : std::nullopt;
     if (values) modifiers.push_back(kind->make(*values));
   }
   if (modifiers.size() != node.items.size()) return {};

@@ -65,7 +65,7 @@ Inputs with_masks(const Subject& subject, Inputs inputs) {
   auto visible = at::ones({3, keys}, at::kBool);
   visible.select(0, 1).slice(0, keys / 2).fill_(false);
   visible.select(0, 2).fill_(false);
-  (subject.claims.context ? inputs.context_mask : inputs.key_mask) = visible;
+  (subject.claims.context ? inputs.context_mask : inputs.key_mask) = std::move(visible);
   return inputs;
 }
 

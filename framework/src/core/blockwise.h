@@ -30,7 +30,7 @@ class Blockwise {
 
   struct Gradients {
     at::Tensor q, k, v;
-    std::vector<at::Tensor> learned;  // as learned_in(scoring); undefined = zero
+    std::vector<at::Tensor> learned;  // as learned_in(scoring)
     at::Tensor sink;                  // (n_heads); undefined where no sink is learned
   };
   /// dy, dlse: of y and lse; undefined = zero.

@@ -106,7 +106,8 @@ Blockwise::Gradients Blockwise::backward(const Result& result, const at::Tensor&
   gradients.k = gradients.k.to(k_.scalar_type());
   gradients.v = gradients.v.to(v_.scalar_type());
   for (std::size_t i = 0; i < learned_.size(); ++i) {
-    if (auto& sum = gradients.learned[i]; sum.defined()) sum = sum.to(learned_[i].scalar_type());
+    auto& sum = gradients.learned[i];  // undefined where nothing is visible at all
+    sum = sum.defined() ? sum.to(learned_[i].scalar_type()) : at::zeros_like(learned_[i]);
   }
   if (gradients.sink.defined()) gradients.sink = gradients.sink.to(scoring_.sink.scalar_type());
   return gradients;

@@ -2,6 +2,7 @@
 // Source: Gemma 2, arXiv:2408.00118, section 2.
 #include <ATen/ATen.h>
 
+#include <cmath>
 #include <sstream>
 
 #include "core/modifier_node.h"
@@ -38,7 +39,7 @@ struct Params {
 }  // namespace
 
 ScoreModifier ScoreModifier::softcap(double cap) {
-  if (!(cap >= kLeast && cap <= kMost)) {
+  if (std::isnan(cap) || cap < kLeast || cap > kMost) {
     throw Error("[modifier] softcap: got cap = " + std::to_string(cap) + ", expected a number from 1e-6 to 1e6");
   }
   return ScoreModifier(std::make_shared<Softcap>(cap));

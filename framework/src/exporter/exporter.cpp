@@ -61,6 +61,7 @@ std::vector<std::string> formats() {
   return names;
 }
 
+// NOLINTNEXTLINE(modernize-use-string-view): joined with what a user gave
 std::string format_for(const std::filesystem::path& path) {
   return path.extension() == ".safetensors" ? "safetensors" : "torchscript";
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <fstream>
 #include <memory>
@@ -52,12 +53,14 @@ std::int64_t usable_memory() {
 }
 
 bool means_out_of_memory(std::string_view text) {
-  for (const std::string_view sign :
-       {"can't allocate memory", "not enough memory", "out of memory", "Storage size calculation overflowed",
-        "multiplication overflow", "tensor with negative dimension", "cannot be represented as a SymInt"}) {
-    if (text.find(sign) != std::string_view::npos) return true;
-  }
-  return false;
+  constexpr std::array<std::string_view, 7> kSigns{"can't allocate memory",
+                                                   "not enough memory",
+                                                   "out of memory",
+                                                   "Storage size calculation overflowed",
+                                                   "multiplication overflow",
+                                                   "tensor with negative dimension",
+                                                   "cannot be represented as a SymInt"};
+  return std::ranges::any_of(kSigns, [&](std::string_view sign) { return text.find(sign) != std::string_view::npos; });
 }
 
 void limit_memory() {
