@@ -280,6 +280,7 @@ ModifierCase modifier_case(const std::string& name) {
 TEST(AttendProduct, ASinkFarAboveAllScoresLeavesTheirWeightsAndGradientsRight) {
   const Walk walk{.sizes = {.n_heads = 4, .n_kv_heads = 2, .q_len = 17, .k_len = 17},
                   .key_mask = true,
+                  .lse = true,
                   .dtype = at::kFloat,
                   .tolerance = 1e-5};
   const auto sink = modifier_case("sink");

@@ -38,6 +38,7 @@ class Blockwise {
 
  private:
   struct Running;    // sums over the ranges of a block of queries
+  struct RowSums;    // of a block of queries, for its gradients
   struct Rectangle;  // scores, with the graph behind them where modifiers have to be differentiated
 
   at::Tensor queries_of(const at::Tensor& x, const QueryBlock& block) const;  // (batch * n_kv_heads, group * rows, d)
@@ -53,10 +54,9 @@ class Blockwise {
 
   Rectangle rectangle(const at::Tensor& q, const QueryBlock& block, const KeyRange& range) const;
   at::Tensor score_gradient(const Rectangle& rectangle, const at::Tensor& of_modified, Gradients& gradients) const;
-  std::pair<at::Tensor, at::Tensor> row_sums(const QueryBlock& block, const Result& result, const at::Tensor& dy,
-                                             const at::Tensor& dlse, Gradients& gradients) const;
-  void rows_backward(const QueryBlock& block, const at::Tensor& dy, const at::Tensor& lse, const at::Tensor& delta,
-                     Gradients& gradients) const;
+  RowSums row_sums(const QueryBlock& block, const Result& result, const at::Tensor& dy, const at::Tensor& dlse,
+                   Gradients& gradients) const;
+  void rows_backward(const QueryBlock& block, const at::Tensor& dy, const RowSums& sums, Gradients& gradients) const;
 
   bool sigmoid() const { return scoring_.normaliser == Normaliser::sigmoid; }
 

@@ -40,9 +40,15 @@ at::Tensor Blockwise::score_gradient(const Rectangle& rectangle, const at::Tenso
   return found[0].defined() ? found[0] : at::zeros_like(of_modified);
 }
 
-/// dy: (.., rows, d_value). lse: (.., rows, 1), 0 where a row sees nothing. delta: what the softmax's sum takes off.
-void Blockwise::rows_backward(const QueryBlock& block, const at::Tensor& dy, const at::Tensor& lse,
-                              const at::Tensor& delta, Gradients& gradients) const {
+/// Each (batch * n_kv_heads, group * rows, 1); logs are 0 where a row sees nothing.
+struct Blockwise::RowSums {
+  at::Tensor lse, delta;           // log of the whole sum; what the softmax takes off each weight's gradient
+  at::Tensor lse_of_keys, of_lse;  // with a sink, which lse leaves out: log of the keys' own sum, and its gradient
+};
+
+/// dy: (.., rows, d_value)
+void Blockwise::rows_backward(const QueryBlock& block, const at::Tensor& dy, const RowSums& sums,
+                              Gradients& gradients) const {
   const auto q = queries_of(q_, block).mul(scale_);
   const auto add_keys = [&](const at::Tensor& sum, const KeyRange& range, const at::Tensor& part) {
     auto slot = sum.slice(2, range.begin, range.end);
@@ -51,14 +57,20 @@ void Blockwise::rows_backward(const QueryBlock& block, const at::Tensor& dy, con
   at::Tensor dq;
   for (const auto& range : block.keys) {
     const auto rectangle = this->rectangle(q, block, range);
-    const auto weights = sigmoid() ? sigmoid_weights(rectangle.scores, scoring_, k_) : rectangle.scores.sub(lse).exp_();
+    const auto weights =
+        sigmoid() ? sigmoid_weights(rectangle.scores, scoring_, k_) : rectangle.scores.sub(sums.lse).exp_();
     hide(weights, block, range, 0);
     add_keys(gradients.v, range, weights.transpose(1, 2).bmm(dy));
     auto change = dy.bmm(keys_of(v_, range).transpose(1, 2));  // of the weights, then of the modified scores
     if (sigmoid()) {
       change.mul_(weights).mul_(1 - weights);
     } else {
-      change.sub_(delta).mul_(weights);
+      change.sub_(sums.delta).mul_(weights);
+    }
+    if (sums.of_lse.defined()) {  // apart from the weights, which a large sink makes too small to be divided
+      auto shares = rectangle.scores.sub(sums.lse_of_keys).exp_();
+      hide(shares, block, range, 0);
+      change.addcmul_(shares, sums.of_lse);
     }
     const auto of_scores = score_gradient(rectangle, change, gradients);
     const auto part = of_scores.bmm(keys_of(k_, range));
@@ -68,25 +80,28 @@ void Blockwise::rows_backward(const QueryBlock& block, const at::Tensor& dy, con
   if (dq.defined()) gradients.q.slice(2, block.begin, block.end).copy_(by_head(dq.mul_(scale_), block));
 }
 
-/// The log of each row's whole sum, 0 where it sees nothing, and what the softmax takes off each weight's gradient.
-std::pair<at::Tensor, at::Tensor> Blockwise::row_sums(const QueryBlock& block, const Result& result,
-                                                      const at::Tensor& dy, const at::Tensor& dlse,
-                                                      Gradients& gradients) const {
-  auto lse = result.lse.slice(2, block.begin, block.end).unsqueeze(-1);  // (batch, n_heads, rows, 1)
+Blockwise::RowSums Blockwise::row_sums(const QueryBlock& block, const Result& result, const at::Tensor& dy,
+                                       const at::Tensor& dlse, Gradients& gradients) const {
+  const auto of_keys = result.lse.slice(2, block.begin, block.end).unsqueeze(-1);  // (batch, n_heads, rows, 1)
   const auto y = wide(result.y.slice(2, block.begin, block.end));
-  auto delta = (by_head(dy, block) * y).sum(-1, /*keepdim=*/true);
-  const auto extra = dlse.defined() ? dlse.slice(2, block.begin, block.end).unsqueeze(-1) : at::Tensor();
-  auto of_lse = extra;  // lse has no sink, the weights have: a weight's part in lse is larger by 1 / share
-  if (has_sink(scoring_)) {
-    const auto share = share_of_keys(lse);
-    if (gradients.sink.defined()) gradients.sink.sub_(((1 - share) * delta).sum(c10::IntArrayRef{0, 2, 3}));
-    if (extra.defined()) of_lse = at::where(share > 0, extra / share, 0);
-    lse = at::logaddexp(lse, sink_logit(scoring_, lse.squeeze(-1)).unsqueeze(-1));
+  const auto delta = (by_head(dy, block) * y).sum(-1, /*keepdim=*/true);
+  const auto of_lse = dlse.defined() ? dlse.slice(2, block.begin, block.end).unsqueeze(-1) : at::Tensor();
+  const auto column = [&](const at::Tensor& x) { return x.reshape({dy.size(0), dy.size(1), 1}); };
+  const auto log_sum = [&](const at::Tensor& x) {
+    return column(x.masked_fill(x == -std::numeric_limits<double>::infinity(), 0));
+  };
+  if (!has_sink(scoring_)) {
+    return {.lse = log_sum(of_keys), .delta = column(of_lse.defined() ? delta - of_lse : delta)};
   }
-  if (of_lse.defined()) delta = delta - of_lse;
-  const auto shape = std::vector<std::int64_t>{dy.size(0), dy.size(1), 1};
-  const auto empty = lse == -std::numeric_limits<double>::infinity();
-  return {lse.masked_fill(empty, 0).reshape(shape), delta.reshape(shape)};
+  if (gradients.sink.defined()) {
+    gradients.sink.sub_(((1 - share_of_keys(of_keys)) * delta).sum(c10::IntArrayRef{0, 2, 3}));
+  }
+  const auto all = at::logaddexp(of_keys, sink_logit(scoring_, of_keys.squeeze(-1)).unsqueeze(-1));
+  RowSums sums{.lse = log_sum(all), .delta = column(delta)};
+  if (!of_lse.defined()) return sums;
+  sums.lse_of_keys = log_sum(of_keys);
+  sums.of_lse = column(of_lse);
+  return sums;
 }
 
 Blockwise::Gradients Blockwise::backward(const Result& result, const at::Tensor& dy, const at::Tensor& dlse) const {
@@ -99,9 +114,8 @@ Blockwise::Gradients Blockwise::backward(const Result& result, const at::Tensor&
   for (const auto& block : blocks_) {
     if (block.keys.empty()) continue;
     const auto rows_dy = dy.defined() ? queries_of(dy, block) : at::zeros_like(queries_of(result.y, block));
-    at::Tensor lse, delta;
-    if (!sigmoid()) std::tie(lse, delta) = row_sums(block, result, rows_dy, dlse, gradients);
-    rows_backward(block, rows_dy, lse, delta, gradients);
+    const auto sums = sigmoid() ? RowSums{} : row_sums(block, result, rows_dy, dlse, gradients);
+    rows_backward(block, rows_dy, sums, gradients);
   }
   gradients.k = gradients.k.to(k_.scalar_type());
   gradients.v = gradients.v.to(v_.scalar_type());
