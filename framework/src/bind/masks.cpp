@@ -124,7 +124,8 @@ std::optional<Mask> read_mask(Reader& reader, const Node& node, const std::strin
 
 std::optional<std::vector<ScoreModifier>> read_modifiers(Reader& reader, const Node& node, const std::string& path) {
   if (node.type != Node::Type::list) {
-    reader.report(node.mark, path, "got " + node.what() + ", expected a list of score modifiers");
+    reader.report(node.mark, path,
+                  "got " + node.what() + ", expected a list of score modifiers, such as [{ softcap: 50 }]");
     return {};
   }
   std::vector<ScoreModifier> modifiers;
