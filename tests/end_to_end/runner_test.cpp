@@ -73,6 +73,12 @@ TEST_F(Runner, TwoResultsInOneFileAreRefused) {
   expect_failure("forward " + softmax + " -o y.safetensors --weights-out ./y.safetensors", 2,
                  "--output and --weights-out are one file");
   expect_failure("bench " + softmax + " -o b.json --plot b.json", 2, "--output and --plot are one file");
+  EXPECT_EQ(run("forward " + softmax + " -o x.safetensors").exit_code, 0);
+  expect_failure("forward " + softmax + " --input x.safetensors:y -o x.safetensors", 2,
+                 "--input and --output are one file");
+  EXPECT_EQ(run_command("cp " + softmax + " a.svg", in(""), in("")).exit_code, 0);
+  expect_failure("mask a.svg --svg a.svg", 2, "CONFIG and --svg are one file");
+  expect_failure("bench " + softmax + " a.svg --vary seq_len=2,3 --plot a.svg", 2, "CONFIG and --plot are one file");
   EXPECT_EQ(run_command("cp " + softmax + " a.yaml", in(""), in("")).exit_code, 0);
   expect_failure("export a.yaml -o a.yaml", 2, "CONFIG and --output are one file");
 }
@@ -85,6 +91,13 @@ TEST_F(Runner, AnEmptyValueIsNoValue) {
   }
   expect_failure("lesson ''", 2, "ID: is empty");
   expect_failure("mask " + softmax + " --svg ''", 2, "--svg: is empty");
+}
+
+TEST_F(Runner, AnExportWithAKernelThatHasNoneIsRefusedAtItsKey) {
+  expect_failure(
+      "export " + shipped("attention/softmax.yaml") + " --set run.kernel=blockwise -o a.pt", 2,
+      "--set run.kernel=blockwise:1:12: run.kernel: blocks.0.attention: [attend] kernel 'blockwise' cannot be "
+      "exported; use 'auto'");
 }
 
 TEST_F(Runner, HelpThatCannotBePrintedIsAFailure) {

@@ -32,6 +32,7 @@ Json as_json(const exporter::Report& report) {
 int write(const Global& global, const Options& options) {
   expect_apart({{"CONFIG", options.config.config}, {"--output", options.output}});
   const auto session = run::open(options.config.request(global));
+  model::expect_kernels(session.plan, model::Use::exported);
   run::set_up_process(session.plan.run.threads);
   const auto model = model::build(session.plan);
   const auto format = options.format.empty() ? exporter::format_for(options.output) : options.format;

@@ -61,9 +61,11 @@ std::vector<std::string> formats() {
   return names;
 }
 
-// NOLINTNEXTLINE(modernize-use-string-view): joined with what a user gave
 std::string format_for(const std::filesystem::path& path) {
-  return path.extension() == ".safetensors" ? "safetensors" : "torchscript";
+  const auto ending = path.extension();
+  if (ending == ".safetensors") return "safetensors";
+  if (ending == ".pt" || ending == ".pth" || ending == ".ts") return "torchscript";
+  throw InputError(path.string() + ": expected a name that ends in .pt or .safetensors, or --format");
 }
 
 Report write(model::Model& model, const bind::Plan& plan, const std::string& format,

@@ -38,8 +38,10 @@ std::shared_ptr<Model> build(const bind::Plan& plan);
 /// The kernel of every attention, by module path.
 std::vector<std::pair<std::string, KernelChoice>> kernels_of(const Model& model);
 
-/// Throws ConfigError, at the key that forces it, for every layer that its kernel cannot compute. Allocates nothing.
-void expect_kernels(const bind::Plan& plan);
+/// Throws ConfigError, at the key that forces it, for every layer that its kernel cannot compute, or that cannot be
+/// exported with it. Allocates nothing.
+enum class Use { forward, exported };
+void expect_kernels(const bind::Plan& plan, Use use = Use::forward);
 
 /// "auto" = the first usable of cuda, mps, cpu. Throws ResourceError naming the usable devices.
 at::Device device_from(const std::string& name);

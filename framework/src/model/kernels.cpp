@@ -1,6 +1,7 @@
 // Which kernel each attention of a model takes, and where the config asks for one that cannot.
 #include <algorithm>
 
+#include "core/kernel.h"
 #include "model/build.h"
 #include "model/meta.h"
 
@@ -28,6 +29,13 @@ bool forces_any(const bind::StackPlan& stack) {
   return std::ranges::any_of(stack.blocks, [](const auto& block) { return block.dims.kernel != "auto"; });
 }
 
+void expect_exportable(const std::string& name) {
+  for (const auto& kernel : core::kernels()) {
+    if (kernel->name() != name || kernel->exportable()) continue;
+    throw Error("[attend] kernel '" + name + "' cannot be exported; use 'auto', which exports another one");
+  }
+}
+
 }  // namespace
 
 std::vector<std::pair<std::string, KernelChoice>> kernels_of(const Model& model) {
@@ -36,14 +44,15 @@ std::vector<std::pair<std::string, KernelChoice>> kernels_of(const Model& model)
   return kernels;
 }
 
-void expect_kernels(const bind::Plan& plan) {
+void expect_kernels(const bind::Plan& plan, Use use) {
   if (!forces_any(plan.model) && !(plan.model.encoder && forces_any(*plan.model.encoder))) return;
   const auto model = without_memory([&] { return std::make_shared<Model>(plan.model); });
   model->eval();
   std::vector<Problem> problems;
   for (const auto& [path, attention] : model->attentions()) {
     try {
-      attention->kernel();
+      const auto choice = attention->kernel();
+      if (use == Use::exported && choice.requested != "auto") expect_exportable(choice.effective);
     } catch (const Error& error) {
       const std::string text = error.what();
       const bool of_encoder = path.starts_with("encoder.");

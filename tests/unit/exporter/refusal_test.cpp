@@ -154,6 +154,8 @@ TEST_F(Refusals, NameTheNearestFormat) {
               HasSubstr("did you mean 'torchscript'?; known: torchscript, safetensors"));
   EXPECT_EQ(format_for("a.safetensors"), "safetensors");
   EXPECT_EQ(format_for("a.pt"), "torchscript");
+  EXPECT_EQ(test::message_of<InputError>([] { format_for("a.onnx"); }),
+            "a.onnx: expected a name that ends in .pt or .safetensors, or --format");
 }
 
 }  // namespace
