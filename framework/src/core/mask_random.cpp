@@ -41,6 +41,7 @@ class Random final : public MaskNode {
     if (inputs.all_keys.numel() == 0) return inputs.q_positions.eq(inputs.k_positions);
     const auto q_blocks = inputs.q_positions.floor_divide(block_size_);  // (q_len, 1)
     const auto k_blocks = inputs.k_positions.floor_divide(block_size_);  // (1, k_len)
+    if (!torch::jit::tracer::isTracing() && shows_all(inputs.all_keys.size(0))) return inputs.k_positions.ge(0);
     // Queries of one block share a row, of which the blocks with the lowest numbers are seen.
     const auto [rows, row_of, counts] = at::unique_consecutive(q_blocks.flatten(), /*return_inverse=*/true);
     const auto highest = torch::jit::tracer::isTracing() ? highest_in_trace(rows, inputs.all_keys)
@@ -53,6 +54,7 @@ class Random final : public MaskNode {
   }
   Tile tile(const TileRange& range) const override {
     if (range.q_begin < 0 || range.k_len == 0) return Tile::partial;
+    if (shows_all(range.k_len)) return Tile::full;
     bool any = false, every = true;
     const auto first = range.k_begin / block_size_, last = (range.k_end - 1) / block_size_;
     for (auto q = range.q_begin / block_size_; q <= (range.q_end - 1) / block_size_; ++q) {
@@ -72,6 +74,8 @@ class Random final : public MaskNode {
     constexpr auto golden = static_cast<std::int64_t>(kGolden);
     return hashed(hashed(q_blocks * golden + seed_) + k_blocks * golden);
   }
+
+  bool shows_all(std::int64_t k_len) const { return n_blocks_ >= (k_len - 1) / block_size_ + 1; }
 
   /// What a block of queries sees.
   struct Row {

@@ -1,6 +1,8 @@
 // Projections, heads and rotation, shared by every variant on queries, keys and values.
 #include <ATen/ATen.h>
 
+#include <limits>
+
 #include "headwright/attention.h"
 #include "headwright/shapes.h"
 
@@ -175,6 +177,9 @@ void QkvAttention::check_scores(const Dims& dims, const ScoreOptions& options, C
   const bool biases = position != nullptr && position->claims(dims, options.position.values).bias;
   if (options.bias_order == "last" && (!biases || options.modifiers.empty())) {
     complaints.add("bias_order", "has no effect without both modifiers and a position that changes scores");
+  }
+  if (options.scale && *options.scale > std::numeric_limits<float>::max()) {
+    complaints.add("scale", "got a number that float32, in which scores are made, does not hold");
   }
   if (options.scale && options.qk_norm == "l2") {
     complaints.add("scale", "has no place beside qk_norm: l2, which learns a scale for each head");
