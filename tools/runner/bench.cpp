@@ -26,8 +26,9 @@ constexpr auto kExamples = R"(  runner bench configs/models/tiny_gpt.yaml
 A varied size takes a random input in place of the config's own and its key mask. FORWARD keeps no graph; BACKWARD is
 the time of the gradients alone. GFLOP counts the matrix products that run, and OF GEMM is the share that is reached of
 the rate of one large matrix product. PREDICTED adds up the operators that run: for each the longer of its products at
-that rate and its bytes at the rate of a copy, and the time that an operator on one number takes. The machine's rates
-are measured in the same rounds.
+that rate and its bytes at the rate of a copy, and the time that an operator on one number takes. It is a floor: what an
+operator does beside its products is not in it, such as the exponentials within torch's own attention, which outweigh
+the products of narrow heads. The machine's rates are measured in the same rounds.
 MEMORY is the most that tensors take beyond weights and input, for BACKWARD from the forward pass on.
 
 A baseline is measured on the q, k and v of the first layer on the attention core, beside the core alone, and its
@@ -179,7 +180,9 @@ void expect_lengths(const run::BenchOptions& bench) {
 
 int bench(const Global& global, const Options& options) {
   auto asked = bench_options(global, options);
-  expect_apart({{"--output", options.output}, {"--plot", options.plot}});
+  for (const auto& config : options.configs) {
+    expect_apart({{"CONFIG", config}, {"--output", options.output}, {"--plot", options.plot}});
+  }
   const auto file_format = options.output.empty() ? "" : format_of(options.output);
   std::unique_ptr<support::AtomicFile> output, plot;
   if (!options.plot.empty()) {

@@ -48,9 +48,14 @@ void print(const bind::Plan& plan, const model::Model& model, const run::Forward
             << tensor_text(result.y, options.decimals, options.full) << '\n';
 }
 
+/// FILE of FILE[:TENSOR].
+std::filesystem::path file_of(const std::string& input) {
+  return std::filesystem::exists(input) ? input : input.substr(0, input.rfind(':'));
+}
+
 int forward(const Global& global, const Options& options) {
   expect_apart({{"CONFIG", options.config.config},
-                {"--input", options.input.file},
+                {"--input", file_of(options.input.file)},
                 {"--output", options.output},
                 {"--weights-out", options.weights_out}});
   auto request = options.config.request(global);

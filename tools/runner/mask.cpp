@@ -129,6 +129,7 @@ void print(const Layer& layer, const core::MaskView& view) {
 }
 
 int mask(const Global& global, const Options& options) {
+  expect_apart({{"CONFIG", options.config.config}, {"--svg", options.svg}});
   const auto session = run::open(options.config.request(global));
   auto layers = layers_of(session.plan.model, options.layer);
   if (!options.svg.empty() && options.svg.extension() != ".svg") {

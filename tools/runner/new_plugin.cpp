@@ -135,7 +135,7 @@ void add_new_plugin(CLI::App& app, Global& global) {
   command.add_option("--kind", options->kind, "what it is")
       ->required()
       ->check(CLI::IsMember({"attention", "feed_forward", "norm", "position"}));
-  command.add_option("--into", options->into, "the folder that gets the new one")
+  command.add_option("--into", options->into, "an existing folder, which gets the new one")
       ->type_name("DIR")
       ->capture_default_str();
   command.add_flag("--json", options->json, "print one JSON object");

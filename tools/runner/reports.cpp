@@ -87,7 +87,8 @@ const VariantSpec& variant_called(const registry::Registry& registry, const std:
   for (const auto& provided : registry.provided()) names.push_back(provided.name);
   const auto near = support::nearest(name, names);
   std::string message = "no variant is called '" + support::printable(name) + "'" +
-                        (near ? "; did you mean '" + *near + "'?" : "") + " known: " + support::join(names, ", ");
+                        (near ? "; did you mean '" + *near + "'?" : "") + " (known: " + support::join(names, ", ") +
+                        ")";
   for (const auto& [file, reason] : registry.refused())
     message.append("\nrefused ").append(file).append(": ").append(reason);
   throw InputError(message);

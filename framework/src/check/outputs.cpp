@@ -121,7 +121,7 @@ std::string dtypes(const Subject& subject) {
     const auto y = subject.call(*module, inputs);
     const std::string name = toString(dtype);
     if (y.scalar_type() != dtype) return name + " goes in, " + toString(y.scalar_type()) + " comes out";
-    if (!all_finite(y)) return "NaN or infinity in the output in " + name;
+    if (!all_finite(y)) return "NaN or infinity in the output in " + name + ", where a token is all zeros";
     module->to(at::kDouble);  // the same rounded numbers
     const auto far = rounding_error(y, subject.call(*module, cast(inputs, at::kDouble)));
     if (!(far <= tolerance)) return "in " + name + " the output is off by " + std::to_string(far) + " of its largest";

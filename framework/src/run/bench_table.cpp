@@ -143,7 +143,8 @@ std::vector<std::string> notes_of(const BenchRun& run) {
   std::vector<std::string> notes;
   if (!run.no_backward.empty()) notes.push_back("no backward: " + run.no_backward);
   if (!run.no_baseline.empty()) notes.push_back("no baseline: " + run.no_baseline);
-  if (!run.uncounted.empty()) notes.push_back("not in the operations: " + support::join(run.uncounted, ", "));
+  if (!run.uncounted.empty())
+    notes.push_back("not in the operations nor in what is predicted: " + support::join(run.uncounted, ", "));
   return notes;
 }
 
