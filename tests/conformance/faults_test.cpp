@@ -76,7 +76,8 @@ TEST(ConformanceKit, FindsALeakBehindTheFirstChunk) {
 
 TEST(ConformanceKit, FindsTooFewDigits) {
   expect_found("rounds_outputs", "dtypes: in Float the output is off by 0.");
-  expect_found("divides_by_half_of_nothing", "dtypes: NaN or infinity in the output in Half, where a token is all zeros");
+  expect_found("divides_by_half_of_nothing",
+               "dtypes: NaN or infinity in the output in Half, where a token is all zeros");
 }
 
 TEST(ConformanceKit, FindsAGradientThatOneKernelLoses) {

@@ -61,6 +61,7 @@ std::vector<std::string> formats() {
   return names;
 }
 
+// NOLINTNEXTLINE(modernize-use-string-view): a name that is joined with what a user gave
 std::string format_for(const std::filesystem::path& path) {
   const auto ending = path.extension();
   if (ending == ".safetensors") return "safetensors";
