@@ -72,9 +72,12 @@ std::vector<File> files_of(const Options& options) {
 void write_folder(const fs::path& folder, const std::vector<File>& files) {
   auto unfinished = folder;
   unfinished += ".tmp-" + std::to_string(getpid());
-  const auto fail = [&](const std::error_code& error) {
+  const auto remove = [&] {
     std::error_code ignored;
     fs::remove_all(unfinished, ignored);
+  };
+  const auto fail = [&](const std::error_code& error) {
+    remove();
     throw FileError(folder.string() + ": cannot be made: " + error.message());
   };
   std::error_code error;
@@ -82,13 +85,15 @@ void write_folder(const fs::path& folder, const std::vector<File>& files) {
   try {
     for (const auto& [name, text] : files) support::write_file(unfinished / name, text);
   } catch (const FileError& failure) {
-    std::error_code ignored;
-    fs::remove_all(unfinished, ignored);
+    remove();
     std::string message = failure.what();  // names the unfinished folder, which nobody knows
     if (const auto at = message.find(unfinished.string()); at != std::string::npos) {
       message.replace(at, unfinished.string().size(), folder.string());
     }
     throw FileError(message);
+  } catch (...) {
+    remove();
+    throw;
   }
   fs::rename(unfinished, folder, error);
   if (error) fail(error);
