@@ -4,6 +4,7 @@
 #include <cmath>
 #include <iostream>
 
+#include "bind/attention_slots.h"
 #include "commands.h"
 #include "core/kernel.h"
 #include "exit_code.h"
@@ -36,7 +37,6 @@ struct Layer {
 
 /// The mask that a component was given, whichever variant it is; nothing if it takes none.
 std::optional<Mask> mask_in(const Component& component) {
-  if (!component) return {};
   for (const auto& [name, value] : component.values) {
     if (const auto* mask = std::get_if<Mask>(&value.data)) return *mask;
   }
@@ -46,20 +46,13 @@ std::optional<Mask> mask_in(const Component& component) {
 /// Every layer that was given a mask, an encoder's first.
 std::vector<Layer> all_layers(const bind::ModelPlan& model) {
   std::vector<Layer> layers;
-  const auto add = [&](const bind::StackPlan& stack, const std::string& prefix, Source source) {
-    const auto add_layer = [&](const std::string& path, const Component& component, bool reads_context) {
-      const auto mask = mask_in(component);
-      if (mask) layers.push_back({path, reads_context ? Source::tokens_to_context : source, {.mask = *mask}});
-    };
-    for (std::size_t i = 0; i < stack.blocks.size(); ++i) {
-      const auto path = prefix + "blocks." + std::to_string(i);
-      const auto& block = stack.blocks[i];
-      add_layer(path + ".attention", block.attention, block.claims.context);
-      add_layer(path + ".cross_attention", block.cross_attention, true);
-    }
-  };
-  if (model.encoder) add(*model.encoder, "encoder.", Source::context);
-  add(model, "", Source::tokens);
+  for (const auto& slot : bind::attention_slots(model)) {
+    const auto mask = mask_in(*slot.component);
+    if (!mask) continue;
+    auto source = slot.in_encoder ? Source::context : Source::tokens;
+    if (slot.claims->context) source = Source::tokens_to_context;
+    layers.push_back({slot.path, source, {.mask = *mask}});
+  }
   return layers;
 }
 

@@ -1,6 +1,7 @@
 // Which kernel each attention of a model takes, and where the config asks for one that cannot.
 #include <algorithm>
 
+#include "bind/attention_slots.h"
 #include "core/kernel.h"
 #include "model/build.h"
 #include "model/meta.h"
@@ -25,10 +26,6 @@ std::pair<spec::Mark, std::string> forced_at(const bind::Plan& plan, bool of_enc
   return {of_run == nullptr ? plan.resolved.mark : of_run->mark, "run.kernel"};
 }
 
-bool forces_any(const bind::StackPlan& stack) {
-  return std::ranges::any_of(stack.blocks, [](const auto& block) { return block.dims.kernel != "auto"; });
-}
-
 void expect_exportable(const std::string& name) {
   for (const auto& kernel : core::kernels()) {
     if (kernel->name() != name || kernel->exportable()) continue;
@@ -45,20 +42,20 @@ std::vector<std::pair<std::string, KernelChoice>> kernels_of(const Model& model)
 }
 
 void expect_kernels(const bind::Plan& plan, Use use) {
-  if (!forces_any(plan.model) && !(plan.model.encoder && forces_any(*plan.model.encoder))) return;
+  const auto slots = bind::attention_slots(plan.model);
+  if (std::ranges::all_of(slots, [](const auto& slot) { return slot.dims->kernel == "auto"; })) return;
   const auto model = without_memory([&] { return std::make_shared<Model>(plan.model); });
   model->eval();
   std::vector<Problem> problems;
-  for (const auto& [path, attention] : model->attentions()) {
+  const auto attentions = model->attentions();  // in the order of the slots
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    const auto& path = slots[i].path;
     try {
-      const auto choice = attention->kernel();
+      const auto choice = attentions.at(i).second->kernel();
       if (use == Use::exported && choice.requested != "auto") expect_exportable(choice.effective);
     } catch (const Error& error) {
       const std::string text = error.what();
-      const bool of_encoder = path.starts_with("encoder.");
-      const auto& blocks = of_encoder ? plan.model.encoder->blocks : plan.model.blocks;
-      const auto index = std::stoul(path.substr(path.find("blocks.") + 7));
-      const auto [mark, key] = forced_at(plan, of_encoder, blocks.at(index).name);
+      const auto [mark, key] = forced_at(plan, slots[i].in_encoder, slots[i].block->name);
       const auto same = [&, key = key](const Problem& p) { return p.path == key && p.message.ends_with(text); };
       if (const auto known = std::ranges::find_if(problems, same); known != problems.end()) {
         known->message.insert(known->message.size() - text.size() - 2, ", " + path);  // another layer

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "bind/attention_slots.h"
 #include "core/kernel.h"
 #include "support/text.h"
 
@@ -22,38 +23,17 @@ T value(const Component& component, std::string_view name) {
 }
 
 /// A layer that computes its attention on the core.
-struct CoreLayer {
-  std::string path;
-  const Component* component;
-  const Claims* claims;
-  const Dims* dims;
-  const Attention* module;
-  bool in_encoder;
+struct CoreLayer : bind::AttentionSlot {
+  std::shared_ptr<Attention> module;
 };
 
-/// In the order in which they run, but the model's own before an encoder's.
+/// The first of the model's own, else of an encoder.
 std::optional<CoreLayer> first_on_the_core(const bind::Plan& plan, const model::Model& model) {
-  const auto in = [](const bind::StackPlan& stack, const model::Stack& built, const std::string& prefix) {
-    std::vector<CoreLayer> layers;
-    for (std::size_t i = 0; i < stack.blocks.size(); ++i) {
-      const auto& block = stack.blocks[i];
-      const auto path = prefix + "blocks." + std::to_string(i);
-      const auto* own = built.blocks[i]->attention.get();
-      const auto* cross = built.blocks[i]->cross_attention.get();
-      layers.push_back({path + ".attention", &block.attention, &block.claims, &block.dims, own, !prefix.empty()});
-      layers.push_back({path + ".cross_attention", &block.cross_attention, &block.cross_claims, &block.cross_dims,
-                        cross, !prefix.empty()});
-    }
-    return layers;
-  };
-  auto layers = in(plan.model, model, "");
-  if (plan.model.encoder) {
-    const auto of_encoder = in(*plan.model.encoder, *model.encoder, "encoder.");
-    layers.insert(layers.end(), of_encoder.begin(), of_encoder.end());
-  }
-  const auto found =
-      std::ranges::find_if(layers, [](const auto& layer) { return *layer.component && layer.claims->core; });
-  return found == layers.end() ? std::optional<CoreLayer>() : *found;
+  const auto slots = bind::attention_slots(plan.model);
+  auto found = std::ranges::find_if(slots, [](const auto& slot) { return slot.claims->core && !slot.in_encoder; });
+  if (found == slots.end()) found = std::ranges::find_if(slots, [](const auto& slot) { return slot.claims->core; });
+  if (found == slots.end()) return {};
+  return CoreLayer{*found, model.attentions().at(static_cast<std::size_t>(found - slots.begin())).second};
 }
 
 /// The modifiers in their order; the position's bias before them or after them.
