@@ -75,16 +75,14 @@ class Additive final : public QkvAttention {
           kDropoutRow,
           field("qkv_bias", &Params::qkv_bias, "if the projections of q, k and v add a bias"),
           field("out_bias", &Params::out_bias, "if the output projection adds a bias"),
-          field("cross", &Params::cross, "if keys and values come from the context"),
+          field("cross", &Params::cross, "if keys and values come from the memory"),
       };
     }
   };
 
   static Claims claims(const Dims&, const Params& params) { return score_claims(params); }
 
-  static void check(const Dims& dims, const Params& params, Complaints& complaints) {
-    check_scores(dims, params, complaints);
-  }
+  static void check(const Dims& dims, const Params& params, Issues& issues) { check_scores(dims, params, issues); }
 
   Additive(const Dims& dims, const Params& params) : QkvAttention(dims, params), params_(params) {
     const double bound = 1 / std::sqrt(static_cast<double>(dims_.d_head));
@@ -95,7 +93,7 @@ class Additive final : public QkvAttention {
   KernelChoice kernel() const override {
     auto scoring = this->scoring({}, params_);
     scoring.modifiers.push_back(
-        modifier("additive", [](const at::Tensor& scores, const ScorePlace&) { return scores; }));
+        modifier("additive", [](const at::Tensor& scores, const ScorePositions&) { return scores; }));
     return choose_kernel(scoring);
   }
 
@@ -117,7 +115,7 @@ class Additive final : public QkvAttention {
     const auto first = length_of(k) - length_of(q);  // where the first query stands: aligned to the end of the keys
     const auto weight = score_weight_;
     return modifier("additive",
-                    [q, keys, first, weight](const at::Tensor& scores, const ScorePlace& place) {
+                    [q, keys, first, weight](const at::Tensor& scores, const ScorePositions& place) {
                       const auto some_q = q.index_select(2, place.q_positions.squeeze(-1) - first).to(scores.dtype());
                       const auto some_k = keys.index_select(2, place.k_positions.squeeze(0)).to(scores.dtype());
                       return comparison(some_q, some_k, weight.to(scores.dtype()));

@@ -30,9 +30,8 @@ class CausalAttention final : public headwright::Attention {
   static headwright::Claims claims(const headwright::Dims& dims, const Params& params) {
     return {.causal = true, .key_mask = true, .d_out = params.d_out.value_or(dims.d_model), .cost = "O(seq^2 d_out)"};
   }
-  static void check(const headwright::Dims& dims, const Params&, headwright::Complaints& complaints) {
-    if (dims.context_length == 0)
-      complaints.add("context_length", "missing; causal_attention stores a mask of this size");
+  static void check(const headwright::Dims& dims, const Params&, headwright::Issues& issues) {
+    if (dims.context_length == 0) issues.add("context_length", "missing; causal_attention stores a mask of this size");
   }
 
   CausalAttention(const headwright::Dims& dims, const Params& params) : d_out_(params.d_out.value_or(dims.d_model)) {

@@ -44,18 +44,17 @@ class Differential final : public headwright::QkvAttention {
 
   static headwright::Claims claims(const headwright::Dims&, const Params& params) { return score_claims(params); }
 
-  static void check(const headwright::Dims& dims, const Params& params, headwright::Complaints& complaints) {
+  static void check(const headwright::Dims& dims, const Params& params, headwright::Issues& issues) {
     const auto d_head = d_head_of(dims);
     if (d_head % 2 != 0 || d_head == 0) {
-      complaints.add("d_head", "got " + std::to_string(d_head) + ", expected an even number: one half for each map");
+      issues.add("d_head", "got " + std::to_string(d_head) + ", expected an even number: one half for each map");
       return;
     }
     const auto halves = halved(dims);
-    check_scores(halves, params, complaints);
+    check_scores(halves, params, issues);
     const auto* position = params.position.variant;
     if (position != nullptr && position->claims(halves, params.position.values).bias) {
-      complaints.add("position",
-                     "got '" + position->name + "', which changes scores; differential takes one that rotates");
+      issues.add("position", "got '" + position->name + "', which changes scores; differential takes one that rotates");
     }
   }
 

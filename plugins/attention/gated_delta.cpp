@@ -48,12 +48,12 @@ class GatedDelta final : public Attention {
     return {.causal = true, .key_mask = true, .cost = "O(seq d_model (d_model + d_head))", .cache = true};
   }
 
-  static void check(const Dims& dims, const Params&, Complaints& complaints) {
-    const auto before = complaints.items().size();
-    QkvAttention::check_heads(dims, complaints);
-    if (complaints.items().size() == before && dims.n_kv_heads != dims.n_heads) {
-      complaints.add("n_kv_heads", "got " + std::to_string(dims.n_kv_heads) + ", expected n_heads = " +
-                                       std::to_string(dims.n_heads) + ": each head of gated_delta has keys of its own");
+  static void check(const Dims& dims, const Params&, Issues& issues) {
+    const auto before = issues.items().size();
+    QkvAttention::check_heads(dims, issues);
+    if (issues.items().size() == before && dims.n_kv_heads != dims.n_heads) {
+      issues.add("n_kv_heads", "got " + std::to_string(dims.n_kv_heads) + ", expected n_heads = " +
+                                   std::to_string(dims.n_heads) + ": each head of gated_delta has keys of its own");
     }
   }
 

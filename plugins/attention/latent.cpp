@@ -78,18 +78,17 @@ class Latent final : public headwright::Attention {
             .document_ids = params.mask.reads_documents()};
   }
 
-  static void check(const headwright::Dims& dims, const Params& params, headwright::Complaints& complaints) {
+  static void check(const headwright::Dims& dims, const Params& params, headwright::Issues& issues) {
     if (dims.n_kv_heads != dims.n_heads) {
-      complaints.add("n_kv_heads", "got " + std::to_string(dims.n_kv_heads) + ", but latent has as many as n_heads = " +
-                                       std::to_string(dims.n_heads) + "; what its heads share is d_latent");
+      issues.add("n_kv_heads", "got " + std::to_string(dims.n_kv_heads) + ", but latent has as many as n_heads = " +
+                                   std::to_string(dims.n_heads) + "; what its heads share is d_latent");
     }
     if (dims.d_head == 0 && dims.d_model % dims.n_heads != 0 && !(params.d_latent && params.d_nope)) {
-      complaints.add("d_model", "got " + std::to_string(dims.d_model) +
-                                    ", but n_heads = " + std::to_string(dims.n_heads) +
-                                    " does not divide it; change one of them, or give d_head");
+      issues.add("d_model", "got " + std::to_string(dims.d_model) + ", but n_heads = " + std::to_string(dims.n_heads) +
+                                " does not divide it; change one of them, or give d_head");
     }
-    if (params.norm_eps && !params.latent_norm) complaints.add("norm_eps", "has no effect without latent_norm");
-    check_position(dims, params, complaints);
+    if (params.norm_eps && !params.latent_norm) issues.add("norm_eps", "has no effect without latent_norm");
+    check_position(dims, params, issues);
   }
 
   Latent(const headwright::Dims& dims, const Params& params)
@@ -161,23 +160,23 @@ class Latent final : public headwright::Attention {
     return dims;
   }
 
-  static void check_position(const headwright::Dims& dims, const Params& params, headwright::Complaints& complaints) {
+  static void check_position(const headwright::Dims& dims, const Params& params, headwright::Issues& issues) {
     const auto* position = params.position.variant;
     if (params.d_rope > 0 && position == nullptr) {
-      complaints.add("d_rope", "got " + std::to_string(params.d_rope) +
-                                   ", but no position turns it; give one that rotates, such as position: rope");
+      issues.add("d_rope", "got " + std::to_string(params.d_rope) +
+                               ", but no position turns it; give one that rotates, such as position: rope");
     }
     if (position == nullptr) return;
     const auto rotary = rotary_dims(dims, params);
     if (params.d_rope == 0) {
-      complaints.add("position", "got '" + position->name + "', which has nothing to turn without d_rope");
+      issues.add("position", "got '" + position->name + "', which has nothing to turn without d_rope");
     } else if (!position->claims(rotary, params.position.values).rotate) {
-      complaints.add("position", "got '" + position->name + "', which does not rotate; expected one that does");
+      issues.add("position", "got '" + position->name + "', which does not rotate; expected one that does");
     } else {
-      headwright::Complaints of_position;
+      headwright::Issues of_position;
       position->check(rotary, params.position.values, of_position);
       for (const auto& item : of_position.items()) {
-        complaints.add("position", item.name + ": " + item.message + ", in heads of d_rope");
+        issues.add("position", item.name + ": " + item.message + ", in heads of d_rope");
       }
     }
   }

@@ -40,9 +40,7 @@ class Linear final : public Attention {
         .causal = params.causal, .key_mask = true, .cost = "O(seq d_model (d_model + d_head))", .cache = params.causal};
   }
 
-  static void check(const Dims& dims, const Params&, Complaints& complaints) {
-    QkvAttention::check_heads(dims, complaints);
-  }
+  static void check(const Dims& dims, const Params&, Issues& issues) { QkvAttention::check_heads(dims, issues); }
 
   Linear(const Dims& dims, const Params& params)
       : n_heads_(dims.n_heads),

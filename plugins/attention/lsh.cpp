@@ -48,14 +48,14 @@ class Lsh final : public Attention {
             .cost = "O(n_rounds seq (chunk_size + n_buckets) d_model)"};
   }
 
-  static void check(const Dims& dims, const Params& params, Complaints& complaints) {
-    QkvAttention::check_heads(dims, complaints);
+  static void check(const Dims& dims, const Params& params, Issues& issues) {
+    QkvAttention::check_heads(dims, issues);
     if (params.n_buckets % 2 != 0) {
-      complaints.add("n_buckets", "got " + std::to_string(params.n_buckets) +
-                                      ", expected an even number: each direction has an opposite");
+      issues.add("n_buckets", "got " + std::to_string(params.n_buckets) +
+                                  ", expected an even number: each direction has an opposite");
     }
     if (dims.n_kv_heads != dims.n_heads) {
-      complaints.add("n_kv_heads", "lsh has as many as n_heads, since its queries are its keys");
+      issues.add("n_kv_heads", "lsh has as many as n_heads, since its queries are its keys");
     }
   }
 

@@ -29,11 +29,11 @@ class MultiHeadAttention final : public Attention {
   static Claims claims(const Dims& dims, const Params& params) {
     return {.causal = params.causal, .key_mask = true, .d_out = params.width(dims), .cost = "O(seq^2 d_out)"};
   }
-  static void check(const Dims& dims, const Params& params, Complaints& complaints) {
-    if (params.causal && dims.context_length == 0) complaints.add("context_length", "missing; the mask has this size");
+  static void check(const Dims& dims, const Params& params, Issues& issues) {
+    if (params.causal && dims.context_length == 0) issues.add("context_length", "missing; the mask has this size");
     if (params.width(dims) % dims.n_heads == 0) return;
     const auto width = std::to_string(params.width(dims));
-    complaints.add("n_heads", "got " + std::to_string(dims.n_heads) + ", expected a divisor of d_out = " + width);
+    issues.add("n_heads", "got " + std::to_string(dims.n_heads) + ", expected a divisor of d_out = " + width);
   }
 
   MultiHeadAttention(const Dims& dims, const Params& p) : n_heads_(dims.n_heads), d_head_(p.width(dims) / n_heads_) {

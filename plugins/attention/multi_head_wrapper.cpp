@@ -26,9 +26,9 @@ class MultiHeadWrapper final : public Attention {
   static Claims claims(const Dims& dims, const Params& p) {
     return {.causal = true, .key_mask = true, .d_out = dims.n_heads * p.width(dims), .cost = "O(n_heads seq^2 d_out)"};
   }
-  static void check(const Dims& dims, const Params&, Complaints& complaints) {
-    if (dims.context_length == 0) complaints.add("context_length", "missing; the mask of each head has this size");
-    if (dims.n_heads > 4096) complaints.add("n_heads", "got more than 4096; each head is a module of its own");
+  static void check(const Dims& dims, const Params&, Issues& issues) {
+    if (dims.context_length == 0) issues.add("context_length", "missing; the mask of each head has this size");
+    if (dims.n_heads > 4096) issues.add("n_heads", "got more than 4096; each head is a module of its own");
   }
 
   MultiHeadWrapper(const Dims& dims, const Params& params) : d_out_(params.width(dims)) {

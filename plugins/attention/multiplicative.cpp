@@ -2,7 +2,7 @@
 //
 //   y_i = sum_j softmax_j(score(x_i, h_j)) h_j,   score: x . h (dot), or x^T W h (general), not scaled
 //
-// h: the context, or x itself. With several heads each works on its own share of the channels.
+// h: the memory, or x itself. With several heads each works on its own share of the channels.
 // Source: Luong et al. 2015, arXiv:1508.04025, section 3.1; the attentional vector: equation 5.
 // Cost:   O(seq^2 d_model).
 #include "headwright/plugin.h"
@@ -28,14 +28,14 @@ class Multiplicative final : public Attention {
           field("mask", &Params::mask, "which keys a query sees"),
           field("attentional", &Params::attentional, "if y is tanh(W_c [y; x]), of width d_model"),
           field("dropout", &Params::dropout, "probability of dropping a weight in training", probability()),
-          field("cross", &Params::cross, "if keys and values are the context"),
+          field("cross", &Params::cross, "if keys and values are the memory"),
       };
     }
   };
 
   static Claims claims(const Dims& dims, const Params& params) {
     return {.causal = params.mask.hides_future() && !params.cross,
-            .context = params.cross,
+            .memory = params.cross,
             .key_mask = true,
             .core = true,
             .d_out = params.attentional ? dims.d_model : d_source(dims, params),
@@ -43,23 +43,22 @@ class Multiplicative final : public Attention {
             .document_ids = params.mask.reads_documents()};
   }
 
-  static void check(const Dims& dims, const Params& params, Complaints& complaints) {
+  static void check(const Dims& dims, const Params& params, Issues& issues) {
     const auto width = d_source(dims, params);
     const auto text = [](std::int64_t number) { return std::to_string(number); };
     if (params.score == "dot" && width != dims.d_model) {
-      complaints.add("score", "got dot, which needs a context as wide as d_model = " + text(dims.d_model) +
-                                  ", not d_context = " + text(width) + "; general takes both");
+      issues.add("score", "got dot, which needs a memory as wide as d_model = " + text(dims.d_model) +
+                              ", not d_memory = " + text(width) + "; general takes both");
     }
     if (dims.n_heads < 1 || width % dims.n_heads != 0) {
-      complaints.add("n_heads",
-                     "got " + text(dims.n_heads) + ", which does not divide the width of the keys, " + text(width));
+      issues.add("n_heads",
+                 "got " + text(dims.n_heads) + ", which does not divide the width of the keys, " + text(width));
     } else if (dims.d_head != 0 && dims.d_head != dims.d_model / dims.n_heads && dims.d_head != width / dims.n_heads) {
-      complaints.add("d_head",
-                     "has no place here: a head has its share of the channels, " + text(width / dims.n_heads));
+      issues.add("d_head", "has no place here: a head has its share of the channels, " + text(width / dims.n_heads));
     }
-    if (dims.n_kv_heads != dims.n_heads) complaints.add("n_kv_heads", "multiplicative has as many as n_heads");
+    if (dims.n_kv_heads != dims.n_heads) issues.add("n_kv_heads", "multiplicative has as many as n_heads");
     if (params.cross && params.mask.reads_documents()) {
-      complaints.add("mask", "got document, but a context has no document ids");
+      issues.add("mask", "got document, but a memory has no document ids");
     }
   }
 
@@ -75,10 +74,10 @@ class Multiplicative final : public Attention {
   KernelChoice kernel() const override { return choose_kernel(scoring_of({})); }
 
   at::Tensor forward(const Inputs& inputs) override {
-    if (params_.cross && !inputs.context.defined()) {
-      throw InputError("[multiplicative] context: got nothing, expected the sequence that cross-attention reads");
+    if (params_.cross && !inputs.memory.defined()) {
+      throw InputError("[multiplicative] memory: got nothing, expected the sequence that cross-attention reads");
     }
-    const auto& source = params_.cross ? inputs.context : inputs.x;
+    const auto& source = params_.cross ? inputs.memory : inputs.x;
     const auto q = split_heads(score_.is_empty() ? inputs.x : score_(inputs.x), dims_.n_heads);
     const auto states = split_heads(source, dims_.n_heads);  // (batch, n_heads, keys, d_head)
     const auto scoring = scoring_of(inputs);
@@ -90,7 +89,7 @@ class Multiplicative final : public Attention {
 
  private:
   static std::int64_t d_source(const Dims& dims, const Params& params) {
-    return params.cross && dims.d_context != 0 ? dims.d_context : dims.d_model;
+    return params.cross && dims.d_memory != 0 ? dims.d_memory : dims.d_model;
   }
 
   Scoring scoring_of(const Inputs& inputs) const {

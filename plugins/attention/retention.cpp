@@ -45,16 +45,16 @@ class Retention final : public Attention {
     return {.causal = true, .key_mask = true, .cost = "O(seq d_model (d_model + d_head))", .cache = true};
   }
 
-  static void check(const Dims& dims, const Params&, Complaints& complaints) {
-    const auto before = complaints.items().size();
-    QkvAttention::check_heads(dims, complaints);
-    if (complaints.items().size() > before) return;
+  static void check(const Dims& dims, const Params&, Issues& issues) {
+    const auto before = issues.items().size();
+    QkvAttention::check_heads(dims, issues);
+    if (issues.items().size() > before) return;
     if (dims.n_kv_heads != dims.n_heads)
-      complaints.add("n_kv_heads", "got " + std::to_string(dims.n_kv_heads) + ", expected n_heads = " +
-                                       std::to_string(dims.n_heads) + ": each head of retention has keys of its own");
+      issues.add("n_kv_heads", "got " + std::to_string(dims.n_kv_heads) + ", expected n_heads = " +
+                                   std::to_string(dims.n_heads) + ": each head of retention has keys of its own");
     if (d_head_of(dims) % 2 != 0) {
-      complaints.add("d_head",
-                     "got " + std::to_string(d_head_of(dims)) + ", expected an even number: channels turn in pairs");
+      issues.add("d_head",
+                 "got " + std::to_string(d_head_of(dims)) + ", expected an even number: channels turn in pairs");
     }
   }
 

@@ -41,8 +41,8 @@ class Sigmoid final : public headwright::QkvAttention {
     return claims;
   }
 
-  static void check(const headwright::Dims& dims, const Params& params, headwright::Complaints& complaints) {
-    check_scores(dims, params, complaints);
+  static void check(const headwright::Dims& dims, const Params& params, headwright::Issues& issues) {
+    check_scores(dims, params, issues);
   }
 
   Sigmoid(const headwright::Dims& dims, const Params& params) : QkvAttention(dims, params), params_(params) {}
@@ -76,7 +76,7 @@ class Sigmoid final : public headwright::QkvAttention {
     const auto shown = log_of(scoring.key_mask.sum(-1)).unsqueeze(-1).unsqueeze(-1).unsqueeze(-1);
     const auto missing = log_of(at::ones_like(keys).sum()) - shown;  // (batch, 1, 1, 1)
     scoring.modifiers.push_back(
-        headwright::modifier("sigmoid_bias", [missing](const at::Tensor& scores, const headwright::ScorePlace&) {
+        headwright::modifier("sigmoid_bias", [missing](const at::Tensor& scores, const headwright::ScorePositions&) {
           return scores + missing.to(scores.scalar_type());
         }));
   }

@@ -43,10 +43,10 @@ class Softmax final : public QkvAttention {
     return claims;
   }
 
-  static void check(const Dims& dims, const Params& params, Complaints& complaints) {
-    check_scores(dims, params, complaints);
+  static void check(const Dims& dims, const Params& params, Issues& issues) {
+    check_scores(dims, params, issues);
     if (params.sink && params.normaliser != "softmax") {
-      complaints.add("sink", "is one already in normaliser: softmax_one, where its logit is 0");
+      issues.add("sink", "is one already in normaliser: softmax_one, where its logit is 0");
     }
   }
 

@@ -28,9 +28,7 @@ class TalkingHeads final : public QkvAttention {
     return claims;
   }
 
-  static void check(const Dims& dims, const Params& params, Complaints& complaints) {
-    check_scores(dims, params, complaints);
-  }
+  static void check(const Dims& dims, const Params& params, Issues& issues) { check_scores(dims, params, issues); }
 
   TalkingHeads(const Dims& dims, const Params& params) : QkvAttention(dims, params), params_(params) {
     // Before training each head is on its own.
@@ -67,7 +65,7 @@ class TalkingHeads final : public QkvAttention {
     const auto mix = logits_mix_;
     scoring.modifiers.push_back(
         modifier("talking_heads",
-                 [mix](const at::Tensor& scores, const ScorePlace&) {
+                 [mix](const at::Tensor& scores, const ScorePositions&) {
                    return at::einsum("bhij,hg->bgij", {scores, mix.to(scores.dtype())}).contiguous();
                  },
                  {mix}));

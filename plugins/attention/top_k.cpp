@@ -42,8 +42,8 @@ class TopK final : public headwright::QkvAttention {
     return claims;
   }
 
-  static void check(const headwright::Dims& dims, const Params& params, headwright::Complaints& complaints) {
-    check_scores(dims, params, complaints);
+  static void check(const headwright::Dims& dims, const Params& params, headwright::Issues& issues) {
+    check_scores(dims, params, issues);
   }
 
   TopK(const headwright::Dims& dims, const Params& params) : QkvAttention(dims, params), params_(params) {}

@@ -21,9 +21,9 @@ class Learned final : public headwright::Position {
     return {.embed = true, .cost = "O(seq d_model)"};
   }
 
-  static void check(const headwright::Dims& dims, const Params&, headwright::Complaints& complaints) {
+  static void check(const headwright::Dims& dims, const Params&, headwright::Issues& issues) {
     if (dims.context_length == 0)
-      complaints.add("context_length", "missing; learned positions store a vector for each place");
+      issues.add("context_length", "missing; learned positions store a vector for each place");
   }
 
   Learned(const headwright::Dims& dims, const Params&) : context_length_(dims.context_length) {

@@ -39,16 +39,16 @@ class RelativeBias final : public headwright::Position {
     return {.bias = true, .cost = "O(seq^2 n_heads)"};
   }
 
-  static void check(const headwright::Dims&, const Params& params, headwright::Complaints& complaints) {
+  static void check(const headwright::Dims&, const Params& params, headwright::Issues& issues) {
     const auto got = "got " + std::to_string(params.n_buckets);
     if (params.bidirectional && (params.n_buckets % 2 != 0 || params.n_buckets < 4)) {
-      complaints.add("n_buckets", got + ", expected an even number of at least 4 for two directions");
+      issues.add("n_buckets", got + ", expected an even number of at least 4 for two directions");
       return;
     }
     const auto near = params.n_buckets / (params.bidirectional ? 4 : 2);  // distances with a class of their own
     if (params.max_distance <= near) {
-      complaints.add("max_distance", "got " + std::to_string(params.max_distance) + ", expected more than the " +
-                                         std::to_string(near) + " distances with a class of their own");
+      issues.add("max_distance", "got " + std::to_string(params.max_distance) + ", expected more than the " +
+                                     std::to_string(near) + " distances with a class of their own");
     }
   }
 

@@ -72,16 +72,15 @@ class Rope final : public headwright::Position {
     return {.rotate = true, .cost = "O(seq n_heads d_head)"};
   }
 
-  static void check(const headwright::Dims& dims, const Params& params, headwright::Complaints& complaints) {
+  static void check(const headwright::Dims& dims, const Params& params, headwright::Issues& issues) {
     const auto turned = turned_channels(dims, params);
     if (turned < 2 || turned % 2 != 0) {
-      complaints.add("fraction", "turns the first " + std::to_string(turned) +
-                                     " of d_head = " + std::to_string(d_head_of(dims)) +
-                                     " channels, expected an even number, at least 2");
+      issues.add("fraction", "turns the first " + std::to_string(turned) + " of d_head = " +
+                                 std::to_string(d_head_of(dims)) + " channels, expected an even number, at least 2");
     }
     const bool yarn = params.scaling == "yarn";
     const auto only_under = [&](const char* name, bool given, bool honoured, const char* under) {
-      if (given && !honoured) complaints.add(name, std::string("has no effect without scaling: ") + under);
+      if (given && !honoured) issues.add(name, std::string("has no effect without scaling: ") + under);
     };
     only_under("factor", params.factor.has_value(), params.scaling != "none", "linear or yarn");
     only_under("original_context_length", params.original_context_length.has_value(), yarn, "yarn");
@@ -89,11 +88,10 @@ class Rope final : public headwright::Position {
     only_under("beta_slow", params.beta_slow.has_value(), yarn, "yarn");
     only_under("ramp", params.ramp.has_value(), yarn, "yarn");
     only_under("attention_factor", params.attention_factor.has_value(), yarn, "yarn");
-    if (params.scaling != "none" && !params.factor)
-      complaints.add("factor", "missing; " + params.scaling + " needs it");
-    if (yarn && !params.original_context_length) complaints.add("original_context_length", "missing; yarn needs it");
+    if (params.scaling != "none" && !params.factor) issues.add("factor", "missing; " + params.scaling + " needs it");
+    if (yarn && !params.original_context_length) issues.add("original_context_length", "missing; yarn needs it");
     if (beta_slow(params) >= beta_fast(params)) {
-      complaints.add(params.beta_slow ? "beta_slow" : "beta_fast", "expected beta_slow less than beta_fast");
+      issues.add(params.beta_slow ? "beta_slow" : "beta_fast", "expected beta_slow less than beta_fast");
     }
   }
 

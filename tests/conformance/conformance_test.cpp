@@ -44,7 +44,7 @@ std::string signature(const test::Use& use) {
   auto text = text_of(use.component);
   const auto& dims = use.dims;
   for (const auto size :
-       {dims.d_model, dims.n_heads, dims.n_kv_heads, dims.d_head, dims.context_length, dims.d_context}) {
+       {dims.d_model, dims.n_heads, dims.n_kv_heads, dims.d_head, dims.context_length, dims.d_memory}) {
     text += " " + std::to_string(size);
   }
   return text + " " + dims.kernel;
@@ -80,7 +80,7 @@ TEST(Conformance, TellsUsesOfShippedConfigsApart) {
   EXPECT_EQ(seen.size(), 7U);
 }
 
-TEST(Conformance, SoftmaxKeepsItsPromisesWithEveryMaskHeadsAndContext) {
+TEST(Conformance, SoftmaxKeepsItsPromisesWithEveryMaskHeadsAndMemory) {
   const auto* softmax = test::shipped_plugins().find("softmax");
   ASSERT_NE(softmax, nullptr);
   const auto set = [&](ParamMap values, const std::string& row, const Value& value) {
@@ -91,7 +91,7 @@ TEST(Conformance, SoftmaxKeepsItsPromisesWithEveryMaskHeadsAndContext) {
   };
   auto dims = test::small_dims();
   dims.n_kv_heads = 1;
-  dims.d_context = 6;
+  dims.d_memory = 6;
   const auto plain = test::default_values(*softmax);
   for (const auto& mask :
        {Mask(), Mask::causal(), Mask::window(3), Mask::all({Mask::window(2), Mask::key_padding()}), Mask::strided(2),

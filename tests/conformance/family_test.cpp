@@ -25,7 +25,7 @@ void expect_all_hold(const std::string& name, const Dims& dims, const ParamMap& 
   for (const auto& [row, value] : changes) {
     ASSERT_NE(std::ranges::find(subject.variant->params, row, &ParamSpec::name), subject.variant->params.end()) << row;
   }
-  ASSERT_EQ(test::complaints(name, dims, subject.values), std::vector<std::string>{});
+  ASSERT_EQ(test::issues(name, dims, subject.values), std::vector<std::string>{});
   for (const auto& property : check::run_checks(*subject.variant, dims, subject.values)) {
     EXPECT_TRUE(property.passed) << property.name << ": " << property.detail;
   }
@@ -35,11 +35,11 @@ std::vector<Mask> masks() {
   return {Mask(), Mask::causal(), Mask::window(3), Mask::document(), Mask::any({Mask::band(1, 1), Mask::global(1)})};
 }
 
-/// Sizes of a variant on queries, keys and values, with one head of keys and another width of context.
+/// Sizes of a variant on queries, keys and values, with one head of keys and another width of memory.
 Dims shared_keys() {
   auto dims = test::small_dims();
   dims.n_kv_heads = 1;
-  dims.d_context = 6;
+  dims.d_memory = 6;
   return dims;
 }
 
@@ -52,7 +52,7 @@ TEST_P(QkvVariant, KeepsItsPromisesWithEveryMask) {
   }
 }
 
-TEST_P(QkvVariant, KeepsItsPromisesOverAContext) {
+TEST_P(QkvVariant, KeepsItsPromisesOverAMemory) {
   for (const auto& mask : {Mask(), Mask::causal()}) {
     SCOPED_TRACE(mask.to_string());
     expect_all_hold(GetParam(), shared_keys(), {{"cross", {true}}, {"mask", {mask}}});

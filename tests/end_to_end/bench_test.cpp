@@ -114,7 +114,7 @@ TEST_F(BenchCommand, MeasuresEveryCombinationOfEveryConfig) {
   EXPECT_TRUE(result["runs"][0]["baseline"].is_null());
 }
 
-TEST_F(BenchCommand, TakesContextsAndDocumentsAlongWithTheSizes) {
+TEST_F(BenchCommand, TakesMemoriesAndDocumentsAlongWithTheSizes) {
   const auto shipped = [](const std::string& name) { return quoted(HEADWRIGHT_SOURCE_DIR "/configs/" + name); };
   EXPECT_EQ(
       object(shipped("models/packed_documents.yaml") + " --vary seq_len=16 --baseline dense")["runs"][0]["seq_len"],

@@ -94,8 +94,7 @@ class Case {
   /// Another batch size and length than the config's own, with every choice of what may be left out.
   void add_other_sizes() {
     const auto longest = plan_.model.dims.context_length;
-    const exporter::Size size{
-        .batch = 3, .seq = longest > 0 ? std::min<std::int64_t>(longest, 9) : 9, .context_len = 4};
+    const exporter::Size size{.batch = 3, .seq = longest > 0 ? std::min<std::int64_t>(longest, 9) : 9, .memory_len = 4};
     const auto all = samples_.inputs(size);
     for (const auto& choice : exporter::signature_of(plan_.model).choices()) add("", choice, all);
     std::set<std::string> seen;  // layers of one block differ in nothing but their weights

@@ -30,7 +30,7 @@ TEST_F(MaskCommand, DrawsTheMaskOfEachLayer) {
 
 TEST_F(MaskCommand, DrawsEachLayerAtTheLengthsAndPaddingOfWhatItReads) {
   const auto outcome = run("mask --json " + shipped("models/encoder_decoder.yaml") +
-                           " --set input.lengths=[3,4] --set input.context.lengths=[5,7]");
+                           " --set input.lengths=[3,4] --set input.memory.lengths=[5,7]");
   ASSERT_EQ(outcome.exit_code, 0) << outcome.standard_error;
   const auto masks = json::parse(outcome.standard_output)["masks"];
   ASSERT_EQ(masks.size(), 3U);

@@ -15,7 +15,7 @@ std::string claims_text(const Claims& claims) {
     if (claimed) text += (text.empty() ? "" : " ") + word;
   };
   add(claims.causal, "causal");
-  add(claims.context, "context");
+  add(claims.memory, "memory");
   add(claims.key_mask, "key_mask");
   add(claims.differentiable, "differentiable");
   add(claims.dynamic_export, "dynamic_export");
@@ -39,8 +39,8 @@ std::string with_defaults() {
   return table;
 }
 
-/// A variant with options that decide about causality, caches, contexts and documents.
-std::string with_masks_and_contexts() {
+/// A variant with options that decide about causality, caches, memories and documents.
+std::string with_masks_and_memories() {
   std::string table = "\n# variant, option: the same with one option changed\n";
   for (const std::string name :
        {"softmax", "differential", "latent", "sigmoid", "top_k", "additive", "multiplicative", "talking_heads"}) {
@@ -78,7 +78,7 @@ std::string in_shipped_configs() {
 }
 
 TEST(Claims, OfTheShippedVariantsAreTheOnesInTheTable) {
-  test::expect_approved(with_defaults() + with_masks_and_contexts() + in_shipped_configs(),
+  test::expect_approved(with_defaults() + with_masks_and_memories() + in_shipped_configs(),
                         HEADWRIGHT_SOURCE_DIR "/tests/golden/claims.txt");
 }
 

@@ -10,7 +10,7 @@
 #include <ostream>
 
 #include "headwright/errors.h"
-#include "run/lesson.h"
+#include "lessons/lesson.h"
 
 namespace headwright::run {
 

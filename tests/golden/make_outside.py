@@ -1,8 +1,8 @@
 """Writes outside/: what the attention of torch and of transformers computes, with its weights under headwright's names.
 
 A case is NAME.yaml, a headwright config of one bare layer, and NAME.safetensors, which holds
-  x, context               inputs
-  key_mask, context_mask   true = visible
+  x, memory               inputs
+  key_mask, memory_mask   true = visible
   seen                     (batch, seq): rows that see some key; others are not compared, since projects differ there
   y                        the output
   pull                     (batch, seq, d_model): the gradient that is sent back from y, zero where a row is not seen
@@ -59,20 +59,20 @@ def rows(parameter, first, last):
 
 
 class Capture:
-    """x, context and y of one attention module while its whole model runs: with the model's own masks and positions."""
+    """x, memory and y of one attention module while its whole model runs: with the model's own masks and positions."""
 
-    def __init__(self, module, context=None):
+    def __init__(self, module, memory=None):
         self.names = list(inspect.signature(type(module).forward).parameters)[1:]
-        self.context_name = context
+        self.memory_name = memory
         self.hooks = [module.register_forward_pre_hook(self.before, with_kwargs=True),
                       module.register_forward_hook(self.after)]
 
     def before(self, _, args, kwargs):
         given = dict(zip(self.names, args)) | kwargs
         self.x = given["hidden_states"] = given["hidden_states"].detach().requires_grad_()
-        self.context = None
-        if self.context_name:
-            self.context = given[self.context_name] = given[self.context_name].detach().requires_grad_()
+        self.memory = None
+        if self.memory_name:
+            self.memory = given[self.memory_name] = given[self.memory_name].detach().requires_grad_()
         if "residual" in given:  # Bloom's module adds it itself
             given["residual"] = torch.zeros_like(self.x)
         return (), given
@@ -88,25 +88,25 @@ class Capture:
             hook.remove()
 
 
-def ran(model, module, context=None, **inputs):
+def ran(model, module, memory=None, **inputs):
     generator = torch.Generator().manual_seed(7)
     randomise(module, generator)
     model.eval()
-    with Capture(module, context) as capture:
+    with Capture(module, memory) as capture:
         model(**inputs)
     return capture
 
 
-def written(name, config, source, wrong, *, x, y, weights, context=None, key_mask=None, context_mask=None, seen=None):
+def written(name, config, source, wrong, *, x, y, weights, memory=None, key_mask=None, memory_mask=None, seen=None):
     """weights: our name below blocks.0.attention -> (their parameter, which part of it is ours)."""
     batch, seq, _ = y.shape
     seen = torch.ones(batch, seq, dtype=torch.bool) if seen is None else seen
     pull = torch.randn(y.shape, generator=torch.Generator().manual_seed(8), dtype=y.dtype) * seen[..., None]
     (y * pull).sum().backward()
     tensors = {"x": x, "y": y, "seen": seen, "pull": pull, "grad.x": x.grad}
-    if context is not None:
-        tensors |= {"context": context, "grad.context": context.grad}
-    for key, mask in {"key_mask": key_mask, "context_mask": context_mask}.items():
+    if memory is not None:
+        tensors |= {"memory": memory, "grad.memory": memory.grad}
+    for key, mask in {"key_mask": key_mask, "memory_mask": memory_mask}.items():
         if mask is not None:
             tensors[key] = mask
     for key, (parameter, part) in weights.items():
@@ -197,22 +197,22 @@ def torch_multi_head_cross(name):
     generator = torch.Generator().manual_seed(2)
     module = nn.MultiheadAttention(16, 2, kdim=12, vdim=12, batch_first=True, dtype=torch.float64)
     randomise(module, generator)
-    x, context, context_mask = features(generator, 2, 5, 16), features(generator, 2, 7, 12), lengths(7, 3, 7)
-    y, _ = module(x, context, context, key_padding_mask=~context_mask, need_weights=True)
+    x, memory, memory_mask = features(generator, 2, 5, 16), features(generator, 2, 7, 12), lengths(7, 3, 7)
+    y, _ = module(x, memory, memory, key_padding_mask=~memory_mask, need_weights=True)
     weights = multi_head_weights(module, 16) | {
         f"{part}_proj.weight": whole(getattr(module, f"{part}_proj_weight")) for part in "qkv"}
     config = """
 model:
   d_model: 16
   n_heads: 2
-  d_context: 12
+  d_memory: 12
   blocks:
     only: { order: plain, attention: { name: softmax, cross: true, qkv_bias: true } }
 run: { dtype: float64, seed: 1 }
 """
-    written(name, config, f"{TORCH}, nn.MultiheadAttention over a context of another width, with padding",
+    written(name, config, f"{TORCH}, nn.MultiheadAttention over a memory of another width, with padding",
             ["model.n_heads=4", f"{ATTENTION}.mask=causal"],
-            x=x, y=y, weights=weights, context=context, context_mask=context_mask)
+            x=x, y=y, weights=weights, memory=memory, memory_mask=memory_mask)
 
 
 @case
@@ -509,25 +509,25 @@ def mpt(name):
             x=capture.x, y=capture.y, weights=weights, key_mask=MASK)
 
 
-def t5(name, which, attention, wrong, *, seq, context=False):
+def t5(name, which, attention, wrong, *, seq, memory=False):
     """which: the model -> one of its attention modules."""
     model = transformers.T5Model(transformers.T5Config(
         vocab_size=10, d_model=16, d_kv=4, d_ff=16, num_layers=1, num_decoder_layers=1, num_heads=4,
         relative_attention_num_buckets=8, relative_attention_max_distance=12, attn_implementation="eager"))
     module = which(model)
     mask = lengths(seq, seq, seq - 6)
-    masks = {"attention_mask" if context or not module.is_decoder else "decoder_attention_mask": mask.long()}
-    given = {"input_ids": tokens(seq), "decoder_input_ids": tokens(5 if context else seq)}
-    capture = ran(model, module, context="key_value_states" if context else None, **given, **masks)
+    masks = {"attention_mask" if memory or not module.is_decoder else "decoder_attention_mask": mask.long()}
+    given = {"input_ids": tokens(seq), "decoder_input_ids": tokens(5 if memory else seq)}
+    capture = ran(model, module, memory="key_value_states" if memory else None, **given, **masks)
     weights = {key: pair for ours, theirs in zip(("q_proj", "k_proj", "v_proj", "out_proj"), "qkvo")
                for key, pair in linear(ours, getattr(module, theirs)).items()}
     if module.has_relative_attention_bias:
         weights["position.weight"] = whole(module.relative_attention_bias.weight)
     config = ungrouped(16, 4, f"{{ name: softmax, scale: 1, out_bias: false, {attention} }}")
-    side = "its cross-attention" if context else "of the decoder" if module.is_decoder else "of the encoder"
+    side = "its cross-attention" if memory else "of the decoder" if module.is_decoder else "of the encoder"
     written(name, config, f"{TRANSFORMERS}, T5Attention {side}", [f"{ATTENTION}.scale=null", *wrong],
-            x=capture.x, y=capture.y, weights=weights, context=capture.context,
-            **{"context_mask" if context else "key_mask": mask})
+            x=capture.x, y=capture.y, weights=weights, memory=capture.memory,
+            **{"memory_mask" if memory else "key_mask": mask})
 
 
 BUCKETS = "position: { name: relative_bias, n_buckets: 8, max_distance: 12"
@@ -549,7 +549,7 @@ def t5_decoder(name):
 @case
 def t5_cross(name):
     t5(name, lambda model: model.decoder.block[0].layer[1].EncDecAttention, "cross: true", ["model.n_heads=2"], seq=11,
-       context=True)
+       memory=True)
 
 
 def deepseek_v3(name, what, attention, wrong, **settings):

@@ -78,9 +78,9 @@ std::shared_ptr<model::Model> layer_of(const Fixture& fixture, const std::vector
 Inputs inputs_of(const Fixture& fixture) {
   Inputs inputs;
   inputs.x = fixture["x"].clone().requires_grad_();
-  if (fixture["context"].defined()) inputs.context = fixture["context"].clone().requires_grad_();
+  if (fixture["memory"].defined()) inputs.memory = fixture["memory"].clone().requires_grad_();
   inputs.key_mask = fixture["key_mask"];
-  inputs.context_mask = fixture["context_mask"];
+  inputs.memory_mask = fixture["memory_mask"];
   return inputs;
 }
 
@@ -108,7 +108,7 @@ std::map<std::string, double> differences(const Fixture& fixture, model::Model& 
     if (tensor.defined()) found["grad." + name] = difference(tensor.grad(), fixture["grad." + name]);
   };
   add("x", inputs.x);
-  add("context", inputs.context);
+  add("memory", inputs.memory);
   for (const auto& parameter : model.named_parameters()) add(parameter.key(), *parameter);
   return found;
 }

@@ -25,9 +25,9 @@ std::shared_ptr<M> make(const std::string& name, const Dims& dims, const ParamMa
   return module;
 }
 
-/// What the variant's own check says: "name: message" for each complaint.
-inline std::vector<std::string> complaints(const std::string& name, const Dims& dims, const ParamMap& params = {}) {
-  Complaints found;
+/// What the variant's own check says: "name: message" for each issue.
+inline std::vector<std::string> issues(const std::string& name, const Dims& dims, const ParamMap& params = {}) {
+  Issues found;
   variant(name).check(dims, params, found);
   std::vector<std::string> texts;
   for (const auto& item : found.items()) texts.push_back(item.name + ": " + item.message);

@@ -4,7 +4,7 @@
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
-#include "core/blockwise.h"
+#include "core/kernels/blockwise.h"
 #include "reference/attend_cases.h"
 
 namespace headwright {

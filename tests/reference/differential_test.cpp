@@ -78,7 +78,7 @@ TEST(Differential, TakesItsScaleEpsAndLambda) {
 
 TEST(Differential, WorksWithEveryMask) { loops::expect_masks(subject(dims(2), {})); }
 
-TEST(Differential, ReadsAContext) { loops::expect_context(subject(dims(2), {})); }
+TEST(Differential, ReadsAMemory) { loops::expect_memory(subject(dims(2), {})); }
 
 TEST(Differential, HasItsSlopesPastTheSizeOfATile) { loops::expect_past_a_tile(subject(dims(2), {})); }
 
@@ -153,7 +153,7 @@ TEST(Differential, ItsWeightsMakeItsOutput) {
 
 TEST(Differential, RefusesWhatDoesNotFit) {
   const auto said = [](const headwright::Dims& sizes, const ParamMap& params) {
-    return headwright::test::complaints("differential", sizes, params);
+    return headwright::test::issues("differential", sizes, params);
   };
   EXPECT_THAT(said(dims(2), {}), testing::IsEmpty());
   EXPECT_THAT(said({.d_model = 6, .n_heads = 2, .n_kv_heads = 2, .d_head = 3}, {}),

@@ -209,10 +209,10 @@ TEST(GatedDelta, StartsWithTheRatesAndStepsOfMamba) {
 }
 
 TEST(GatedDelta, NamesTheSizesThatItCannotTake) {
-  EXPECT_EQ(headwright::test::complaints("gated_delta", {.d_model = 8, .n_heads = 2, .n_kv_heads = 1, .d_head = 4}),
+  EXPECT_EQ(headwright::test::issues("gated_delta", {.d_model = 8, .n_heads = 2, .n_kv_heads = 1, .d_head = 4}),
             std::vector<std::string>{
                 "n_kv_heads: got 1, expected n_heads = 2: each head of gated_delta has keys of its own"});
-  EXPECT_TRUE(headwright::test::complaints("gated_delta", kDims).empty());
+  EXPECT_TRUE(headwright::test::issues("gated_delta", kDims).empty());
 }
 
 TEST(GatedDelta, RefusesAMaskThatForgetsTheTokensInTheCache) {

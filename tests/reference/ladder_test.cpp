@@ -149,7 +149,7 @@ TEST_P(Ladder, ClaimsWhatItDoes) {
   EXPECT_EQ(claims.d_out == 0 ? kDims.d_model : claims.d_out, test_case.d_out);
   EXPECT_EQ(claims.causal, test_case.causal);
   EXPECT_TRUE(claims.key_mask);
-  EXPECT_FALSE(claims.context);
+  EXPECT_FALSE(claims.memory);
   EXPECT_FALSE(claims.core);
   EXPECT_EQ(claims.dynamic_export, test_case.title != "simple_loop");
   EXPECT_FALSE(claims.cost.empty());
@@ -184,24 +184,24 @@ TEST(LadderNames, AreTheTutorials) {
 
 TEST(LadderCheck, NamesTheHeadsThatDoNotDivideTheWidth) {
   const Dims dims{.d_model = 7, .n_heads = 2, .context_length = 3};
-  EXPECT_EQ(headwright::test::complaints("multi_head_attention", dims),
+  EXPECT_EQ(headwright::test::issues("multi_head_attention", dims),
             std::vector<std::string>{"n_heads: got 2, expected a divisor of d_out = 7"});
-  EXPECT_TRUE(headwright::test::complaints("multi_head_attention", dims, {{"d_out", whole(6)}}).empty());
+  EXPECT_TRUE(headwright::test::issues("multi_head_attention", dims, {{"d_out", whole(6)}}).empty());
 }
 
 TEST(LadderCheck, AsksForTheContextLengthThatTheMaskNeeds) {
   const Dims dims{.d_model = 4, .n_heads = 2};
   for (const std::string variant : {"causal_attention", "multi_head_wrapper", "multi_head_attention"}) {
-    const auto found = headwright::test::complaints(variant, dims);
+    const auto found = headwright::test::issues(variant, dims);
     ASSERT_EQ(found.size(), 1u) << variant;
     EXPECT_EQ(found[0].substr(0, 15), "context_length:") << variant;
   }
-  EXPECT_TRUE(headwright::test::complaints("multi_head_attention", dims, {{"causal", Value{false}}}).empty());
+  EXPECT_TRUE(headwright::test::issues("multi_head_attention", dims, {{"causal", Value{false}}}).empty());
 }
 
 TEST(LadderCheck, BoundsTheHeadsThatAreModulesOfTheirOwn) {
   const auto found = [](std::int64_t n_heads) {
-    return headwright::test::complaints("multi_head_wrapper", {.d_model = 4, .n_heads = n_heads, .context_length = 3});
+    return headwright::test::issues("multi_head_wrapper", {.d_model = 4, .n_heads = n_heads, .context_length = 3});
   };
   EXPECT_EQ(found(1'000'000'000'000),
             std::vector<std::string>{"n_heads: got more than 4096; each head is a module of its own"});

@@ -195,7 +195,7 @@ TEST(Latent, TakesItsWidthsFromTheHeadWhereNoneAreGiven) {
 
 TEST(Latent, RefusesWhatDoesNotFit) {
   const headwright::Dims dims{.d_model = 6, .n_heads = 2, .n_kv_heads = 2, .d_head = 3};
-  const auto said = [&](const ParamMap& params) { return headwright::test::complaints("latent", dims, params); };
+  const auto said = [&](const ParamMap& params) { return headwright::test::issues("latent", dims, params); };
   const auto number = [](std::int64_t size) { return Value{size}; };
   EXPECT_THAT(said({}), testing::IsEmpty());
   EXPECT_THAT(said({{"d_rope", number(2)}}), ElementsAre(HasSubstr("d_rope: got 2, but no position turns it")));
@@ -207,7 +207,7 @@ TEST(Latent, RefusesWhatDoesNotFit) {
               ElementsAre(HasSubstr("got 'alibi', which does not rotate")));
   EXPECT_THAT(said({{"latent_norm", Value{false}}, {"norm_eps", Value{1e-5}}}),
               ElementsAre("norm_eps: has no effect without latent_norm"));
-  EXPECT_THAT(headwright::test::complaints("latent", {.d_model = 6, .n_heads = 2, .n_kv_heads = 1, .d_head = 3}),
+  EXPECT_THAT(headwright::test::issues("latent", {.d_model = 6, .n_heads = 2, .n_kv_heads = 1, .d_head = 3}),
               ElementsAre(HasSubstr("n_kv_heads: got 1, but latent has as many as n_heads = 2")));
 }
 

@@ -1,5 +1,5 @@
 // Attention layers as loops over doubles, and the one way in which each is compared with the module: outputs at odd
-// lengths, gradients, every mask, key masks down to a row that sees nothing, a context, narrower types, and in parts
+// lengths, gradients, every mask, key masks down to a row that sees nothing, a memory, narrower types, and in parts
 // with a cache.
 #pragma once
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ using Sees = std::function<bool(std::size_t query, std::size_t key)>;
 
 /// What the queries of one sequence look at.
 struct Keys {
-  Rows source;  // x itself, or the context
+  Rows source;  // x itself, or the memory
   Shown shown;  // what the key mask shows
   Sees sees;    // what the mask and the key mask show
 };
@@ -125,12 +125,12 @@ struct Subject {
 
 /// What a layer is given. Undefined tensors are absent.
 struct Given {
-  at::Tensor x, context;    // (batch, seq, d_model), (batch, keys, d_context)
+  at::Tensor x, memory;     // (batch, seq, d_model), (batch, keys, d_memory)
   at::Tensor mask;          // (batch, keys), of what the queries look at
   at::Tensor document_ids;  // (batch, seq)
 
   at::Tensor of(headwright::Attention& module) const {
-    if (context.defined()) return module.forward({.x = x, .context = context, .context_mask = mask});
+    if (memory.defined()) return module.forward({.x = x, .memory = memory, .memory_mask = mask});
     return module.forward({.x = x, .key_mask = mask, .document_ids = document_ids});
   }
 };
@@ -148,7 +148,7 @@ inline Shown shown_of(const at::Tensor& mask) {
 }
 
 inline Keys keys_of(const Subject& subject, const Given& given, std::int64_t b) {
-  const auto& source = given.context.defined() ? given.context : given.x;
+  const auto& source = given.memory.defined() ? given.memory : given.x;
   Keys keys{.source = rows_of(source[b]), .shown = Shown(static_cast<std::size_t>(source.size(1)), true), .sees = {}};
   if (given.mask.defined()) keys.shown = shown_of(given.mask[b]);
   std::vector<long> documents(keys.shown.size(), 0);
@@ -261,7 +261,7 @@ struct Slopes {
 inline std::vector<at::Tensor> tensors_of(const torch::nn::Module& module, const Given& given) {
   auto tensors = module.parameters();
   tensors.push_back(given.x);
-  if (given.context.defined()) tensors.push_back(given.context);
+  if (given.memory.defined()) tensors.push_back(given.memory);
   return tensors;
 }
 
@@ -308,7 +308,7 @@ inline void expect_slopes(const Slopes& slopes, const torch::nn::Module& module,
 /// Outputs, and slopes of a loss, by each kernel that can; by its own sums where the layer has no kernel.
 inline void expect_given(const Subject& subject, const Given& given) {
   given.x.requires_grad_(true);
-  if (given.context.defined()) given.context.requires_grad_(true);
+  if (given.memory.defined()) given.memory.requires_grad_(true);
   const bool core = headwright::test::variant(subject.variant).claims(subject.dims, subject.params).core;
   at::Tensor expected;
   Slopes slopes;
@@ -332,15 +332,15 @@ inline void expect_given(const Subject& subject, const Given& given) {
   }
 }
 
-/// x: (3, length, d_model), three_masks(keys), and a context of `keys` tokens where the layer reads one.
+/// x: (3, length, d_model), three_masks(keys), and a memory of `keys` tokens where the layer reads one.
 inline Given draw_given(const Subject& subject, std::int64_t length, std::int64_t keys = 0) {
   const auto draw = [](std::int64_t tokens, std::int64_t width) { return at::randn({3, tokens, width}, at::kDouble); };
   at::manual_seed(7);
   Given given{.x = draw(length, subject.dims.d_model),
-              .context = {},
+              .memory = {},
               .mask = three_masks(keys > 0 ? keys : length),
               .document_ids = {}};
-  if (keys > 0) given.context = draw(keys, subject.dims.d_context);
+  if (keys > 0) given.memory = draw(keys, subject.dims.d_memory);
   return given;
 }
 
@@ -357,12 +357,12 @@ inline void expect_masks(const Subject& subject) {
   }
 }
 
-/// Keys and values of a context of another width, longer and shorter than x, with every mask that has a meaning there.
-inline void expect_context(Subject subject) {
-  subject.dims.d_context = subject.dims.d_model + subject.dims.n_heads;
+/// Keys and values of a memory of another width, longer and shorter than x, with every mask that has a meaning there.
+inline void expect_memory(Subject subject) {
+  subject.dims.d_memory = subject.dims.d_model + subject.dims.n_heads;
   subject.set("cross", {true});
   for (const auto& mask : headwright::mask_cases()) {
-    if (mask.mask.reads_documents()) continue;  // a context has none
+    if (mask.mask.reads_documents()) continue;  // a memory has none
     for (const auto& [length, keys] : {std::pair<std::int64_t, std::int64_t>{5, 9}, {9, 5}}) {
       SCOPED_TRACE(testing::Message() << mask.name << ", " << length << " over " << keys);
       expect_given(subject.with(mask), draw_given(subject, length, keys));

@@ -253,7 +253,7 @@ TEST(Lsh, RoundingMovesFewTokensToAnotherBucket) {
 TEST(Lsh, RefusesWhatDoesNotFit) {
   auto dims = test::small_dims();
   dims.n_kv_heads = 1;
-  EXPECT_EQ(test::complaints("lsh", dims, {{"n_buckets", {std::int64_t{3}}}}),
+  EXPECT_EQ(test::issues("lsh", dims, {{"n_buckets", {std::int64_t{3}}}}),
             (std::vector<std::string>{"n_buckets: got 3, expected an even number: each direction has an opposite",
                                       "n_kv_heads: lsh has as many as n_heads, since its queries are its keys"}));
 }

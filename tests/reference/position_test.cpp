@@ -96,7 +96,7 @@ TEST(Learned, RefusesASequenceLongerThanItsPlaces) {
 }
 
 TEST(Learned, AsksForTheContextLength) {
-  EXPECT_THAT(headwright::test::complaints("learned", {.d_model = 3}),
+  EXPECT_THAT(headwright::test::issues("learned", {.d_model = 3}),
               testing::ElementsAre(testing::StartsWith("context_length:")));
 }
 

@@ -122,9 +122,9 @@ TEST_P(QkNorm, TakesItsEps) {
   expect_formula(subject({.norm = GetParam(), .n_kv_heads = 2, .eps = 0.3}, {{"qk_norm_eps", Value{0.3}}}));
 }
 
-TEST_P(QkNorm, WorksWithEveryMaskAndOverAContext) {
+TEST_P(QkNorm, WorksWithEveryMaskAndOverAMemory) {
   loops::expect_masks(subject({.norm = GetParam(), .n_kv_heads = 2}));
-  loops::expect_context(subject({.norm = GetParam(), .n_kv_heads = 2}));
+  loops::expect_memory(subject({.norm = GetParam(), .n_kv_heads = 2}));
 }
 
 TEST_P(QkNorm, ComesBeforeTheRotation) {

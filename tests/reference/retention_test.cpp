@@ -149,12 +149,12 @@ TEST(Retention, SeesDistancesAndNotPlaces) {
 
 TEST(Retention, NamesTheSizesThatItCannotTake) {
   using Texts = std::vector<std::string>;
-  const auto complaints = [](const Dims& dims) { return headwright::test::complaints("retention", dims); };
-  EXPECT_EQ(complaints({.d_model = 6, .n_heads = 2, .n_kv_heads = 2, .d_head = 3}),
+  const auto issues = [](const Dims& dims) { return headwright::test::issues("retention", dims); };
+  EXPECT_EQ(issues({.d_model = 6, .n_heads = 2, .n_kv_heads = 2, .d_head = 3}),
             Texts{"d_head: got 3, expected an even number: channels turn in pairs"});
-  EXPECT_EQ(complaints({.d_model = 8, .n_heads = 2, .n_kv_heads = 1, .d_head = 4}),
+  EXPECT_EQ(issues({.d_model = 8, .n_heads = 2, .n_kv_heads = 1, .d_head = 4}),
             Texts{"n_kv_heads: got 1, expected n_heads = 2: each head of retention has keys of its own"});
-  EXPECT_TRUE(complaints(kDims).empty());
+  EXPECT_TRUE(issues(kDims).empty());
 }
 
 TEST(Retention, RefusesAMaskThatForgetsTheTokensInTheCache) {

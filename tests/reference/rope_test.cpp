@@ -213,7 +213,7 @@ TEST(Rope, KeepsItsDigitsInHalfTypes) {
 }
 
 TEST(Rope, RefusesWhatHasNoEffectOrIsMissing) {
-  const auto said = [](const ParamMap& params) { return headwright::test::complaints("rope", kDims, params); };
+  const auto said = [](const ParamMap& params) { return headwright::test::issues("rope", kDims, params); };
   const auto text = [](const char* value) { return Value{std::string(value)}; };
   EXPECT_THAT(said({}), testing::IsEmpty());
   EXPECT_THAT(said({{"fraction", Value{0.25}}}), ElementsAre(HasSubstr("fraction: turns the first 3 of d_head = 12")));

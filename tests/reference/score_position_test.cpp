@@ -27,8 +27,8 @@ std::shared_ptr<Position> make(const std::string& name, std::int64_t n_heads, co
 
 /// What the position adds to scores of zero: (1, n_heads, q_len, k_len), the last query at the last key.
 at::Tensor added(const Position& position, std::int64_t n_heads, std::int64_t q_len, std::int64_t k_len) {
-  const headwright::ScorePlace place{.q_positions = at::arange(k_len - q_len, k_len).unsqueeze(1),
-                                     .k_positions = at::arange(k_len).unsqueeze(0)};
+  const headwright::ScorePositions place{.q_positions = at::arange(k_len - q_len, k_len).unsqueeze(1),
+                                         .k_positions = at::arange(k_len).unsqueeze(0)};
   return position.bias().apply(at::zeros({1, n_heads, q_len, k_len}, at::kDouble), place);
 }
 
@@ -185,7 +185,7 @@ TEST(RelativeBias, LearnsFromEveryScoreOfABucket) {
 
 TEST(RelativeBias, RefusesBucketsThatDoNotFit) {
   const auto said = [](const Buckets& b) {
-    return headwright::test::complaints("relative_bias", {.d_model = 4}, params_of(b));
+    return headwright::test::issues("relative_bias", {.d_model = 4}, params_of(b));
   };
   EXPECT_THAT(said({32, 128, true}), testing::IsEmpty());
   EXPECT_THAT(said({7, 128, true}), ElementsAre(HasSubstr("n_buckets: got 7, expected an even number")));

@@ -15,7 +15,7 @@ namespace {
 using loops::Row;
 using loops::Rows;
 
-constexpr std::int64_t kModel = 8, kHeads = 4, kContext = 6;
+constexpr std::int64_t kModel = 8, kHeads = 4, kMemory = 6;
 
 struct Case {
   std::string name;
@@ -246,35 +246,33 @@ TEST(ScoreVariants, EqualLoopsAtOddLengths) {
   }
 }
 
-TEST(ScoreVariants, EqualLoopsOverAContext) {
+TEST(ScoreVariants, EqualLoopsOverAMemory) {
   for (const std::string variant : {"additive", "multiplicative", "talking_heads"}) {
     Case it{variant, {{"cross", {true}}}};
-    it.dims.d_context = kContext;
+    it.dims.d_memory = kMemory;
     if (variant == "multiplicative") {
       it.dims.n_heads = it.dims.n_kv_heads = 2;
       it.dims.d_head = 4;
     }
     SCOPED_TRACE(variant);
     const auto layer = make(it);
-    const auto x = at::randn({2, 7, kModel}, at::kDouble), context = at::randn({2, 4, kContext}, at::kDouble);
+    const auto x = at::randn({2, 7, kModel}, at::kDouble), memory = at::randn({2, 4, kMemory}, at::kDouble);
     const auto mask = holes(4);
     const auto sees = [&](std::int64_t row) {
       return [&mask, row](std::size_t, std::size_t j) { return shown(mask, row, j); };
     };
     loops::expect_agreement(
         [&](const torch::nn::Module& module, const Rows& rows, std::int64_t row) {
-          return kLoops.at(variant)(it, module, rows, loops::rows_of(context[row]), sees(row));
+          return kLoops.at(variant)(it, module, rows, loops::rows_of(memory[row]), sees(row));
         },
         *layer, x,
-        [&](const at::Tensor& given) {
-          return layer->forward({.x = given, .context = context, .context_mask = mask});
-        });
+        [&](const at::Tensor& given) { return layer->forward({.x = given, .memory = memory, .memory_mask = mask}); });
     loops::expect_agreement(
         [&](const torch::nn::Module& module, const Rows& rows, std::int64_t row) {
           return kLoops.at(variant)(it, module, loops::rows_of(x[row]), rows, sees(row));
         },
-        *layer, context,
-        [&](const at::Tensor& given) { return layer->forward({.x = x, .context = given, .context_mask = mask}); });
+        *layer, memory,
+        [&](const at::Tensor& given) { return layer->forward({.x = x, .memory = given, .memory_mask = mask}); });
   }
 }
 
@@ -292,11 +290,11 @@ TEST(ScoreVariants, WorkWithEveryMask) {
   }
 }
 
-TEST(ScoreVariants, ReadAContextWithEveryMask) {
+TEST(ScoreVariants, ReadAMemoryWithEveryMask) {
   for (const auto& it : self_cases(Mask::causal())) {
-    if (it.dims.n_heads == 1) continue;  // multiplicative with dot, which takes no context of another width
+    if (it.dims.n_heads == 1) continue;  // multiplicative with dot, which takes no memory of another width
     SCOPED_TRACE(it.name);
-    loops::expect_context(subject(it));
+    loops::expect_memory(subject(it));
   }
 }
 
@@ -378,15 +376,15 @@ TEST(ScoreVariants, ContinueASequenceFromTheirCache) {
 }
 
 TEST(ScoreVariants, RefuseWhatDoesNotFit) {
-  Dims dims{.d_model = 8, .n_heads = 2, .n_kv_heads = 1, .d_head = 4, .d_context = 6};
-  EXPECT_EQ(test::complaints("multiplicative", dims, {{"cross", {true}}, {"score", {std::string("dot")}}}),
+  Dims dims{.d_model = 8, .n_heads = 2, .n_kv_heads = 1, .d_head = 4, .d_memory = 6};
+  EXPECT_EQ(test::issues("multiplicative", dims, {{"cross", {true}}, {"score", {std::string("dot")}}}),
             (std::vector<std::string>{
-                "score: got dot, which needs a context as wide as d_model = 8, not d_context = 6; general takes both",
+                "score: got dot, which needs a memory as wide as d_model = 8, not d_memory = 6; general takes both",
                 "n_kv_heads: multiplicative has as many as n_heads"}));
   dims = {.d_model = 8, .n_heads = 2, .n_kv_heads = 2, .d_head = 4};
   for (const auto* name : {"additive", "multiplicative", "talking_heads"}) {
-    EXPECT_EQ(test::complaints(name, dims, {{"cross", {true}}, {"mask", {Mask::document()}}}),
-              std::vector<std::string>{"mask: got document, but a context has no document ids"});
+    EXPECT_EQ(test::issues(name, dims, {{"cross", {true}}, {"mask", {Mask::document()}}}),
+              std::vector<std::string>{"mask: got document, but a memory has no document ids"});
   }
 }
 

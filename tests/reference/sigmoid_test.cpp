@@ -58,7 +58,7 @@ TEST(Sigmoid, EqualsTheFormulaWithGroupedKeysItsOwnBiasScaleAndASoftcap) {
 
 TEST(Sigmoid, WorksWithEveryMask) { loops::expect_masks(subject(dims(2), {})); }
 
-TEST(Sigmoid, ReadsAContext) { loops::expect_context(subject(dims(2), {})); }
+TEST(Sigmoid, ReadsAMemory) { loops::expect_memory(subject(dims(2), {})); }
 
 TEST(Sigmoid, HasItsSlopesPastTheSizeOfATile) { loops::expect_past_a_tile(subject(dims(2), {})); }
 
@@ -101,7 +101,7 @@ TEST(Sigmoid, IsComputedByTheCore) {
 }
 
 TEST(Sigmoid, RefusesWhatDoesNotFit) {
-  const auto said = [](const ParamMap& params) { return headwright::test::complaints("sigmoid", dims(2), params); };
+  const auto said = [](const ParamMap& params) { return headwright::test::issues("sigmoid", dims(2), params); };
   EXPECT_THAT(said({}), testing::IsEmpty());
   EXPECT_THAT(said({{"scale", Value{1.0}}, {"qk_norm", loops::text("l2")}}),
               testing::ElementsAre(testing::HasSubstr("scale: has no place beside qk_norm: l2")));

@@ -1,4 +1,4 @@
-// The softmax layer with its options, masks and a context, against loops over doubles.
+// The softmax layer with its options, masks and a memory, against loops over doubles.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -78,7 +78,7 @@ TEST_P(SoftmaxOptions, EqualTheFormula) { loops::expect_all(option()); }
 
 TEST_P(SoftmaxOptions, WorkWithEveryMask) { loops::expect_masks(option()); }
 
-TEST_P(SoftmaxOptions, ReadAContext) { loops::expect_context(option()); }
+TEST_P(SoftmaxOptions, ReadAMemory) { loops::expect_memory(option()); }
 
 TEST_P(SoftmaxOptions, HaveTheFormulasSlopesPastTheSizeOfATile) { loops::expect_past_a_tile(option()); }
 

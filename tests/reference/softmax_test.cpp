@@ -1,4 +1,4 @@
-// The shipped softmax layer against loops over doubles: projections, head mapping, masks, context.
+// The shipped softmax layer against loops over doubles: projections, head mapping, masks, memory.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
@@ -71,7 +71,7 @@ class SoftmaxLayer : public ::testing::Test {
     return layer;
   }
 
-  /// One sequence: x (seq, d_model) over source (keys, d_context).
+  /// One sequence: x (seq, d_model) over source (keys, d_memory).
   at::Tensor by_loops(const Attention& layer, const at::Tensor& x, const at::Tensor& source, double scale,
                       const std::function<bool(long, long)>& sees) {
     const reference::Problem problem{in_heads(projected(layer, "q_proj", to_matrix(x)), dims_.n_heads),
@@ -113,17 +113,17 @@ TEST_F(SoftmaxLayer, EqualsLoopsWithGroupedHeadsACausalMaskAndAKeyMask) {
   }
 }
 
-TEST_F(SoftmaxLayer, EqualsLoopsOverAContextOfAnotherWidthAndLength) {
-  dims_.d_context = 5;
+TEST_F(SoftmaxLayer, EqualsLoopsOverAMemoryOfAnotherWidthAndLength) {
+  dims_.d_memory = 5;
   dims_.n_kv_heads = 1;
   dims_.d_head = 6;
   set("cross", {true});
   set("out_bias", {false});
   set("scale", {0.25});
   const auto layer = make();
-  const auto x = at::randn({1, 7, 12}, at::kDouble), context = at::randn({1, 11, 5}, at::kDouble);
-  const auto y = layer->forward({.x = x, .context = context, .context_mask = at::arange(11).lt(9).unsqueeze(0)});
-  const auto expected = by_loops(*layer, x[0], context[0], 0.25, [](long, long j) { return j < 9; });
+  const auto x = at::randn({1, 7, 12}, at::kDouble), memory = at::randn({1, 11, 5}, at::kDouble);
+  const auto y = layer->forward({.x = x, .memory = memory, .memory_mask = at::arange(11).lt(9).unsqueeze(0)});
+  const auto expected = by_loops(*layer, x[0], memory[0], 0.25, [](long, long j) { return j < 9; });
   EXPECT_TRUE(y[0].allclose(expected, 0, kTolerance));
 }
 
@@ -155,10 +155,10 @@ TEST_F(SoftmaxLayer, DropsWeightsInTrainingAndNotInEval) {
 
 TEST_F(SoftmaxLayer, RefusesAPositionThatDoesNotRotate) {
   set("position", {Component{.variant = test::shipped_plugins().find("sinusoidal"), .values = {}}});
-  Complaints complaints;
-  variant_->check(dims_, values_, complaints);
-  ASSERT_EQ(complaints.items().size(), 1U);
-  EXPECT_EQ(complaints.items()[0].message,
+  Issues issues;
+  variant_->check(dims_, values_, issues);
+  ASSERT_EQ(issues.items().size(), 1U);
+  EXPECT_EQ(issues.items()[0].message,
             "got 'sinusoidal', which neither rotates q and k nor changes scores; expected one that does, such as rope "
             "or alibi");
 }

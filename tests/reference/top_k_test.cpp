@@ -109,7 +109,7 @@ TEST(TopK, RecordsTheWeightsOfAllItsRowsAndOfNoMoreThanNKeys) {
 
 TEST(TopK, WorksWithEveryMask) { loops::expect_masks(subject(3, dims(2))); }
 
-TEST(TopK, ReadsAContext) { loops::expect_context(subject(3, dims(2))); }
+TEST(TopK, ReadsAMemory) { loops::expect_memory(subject(3, dims(2))); }
 
 TEST(TopK, ComputesItsOwnScores) {
   EXPECT_FALSE(headwright::test::variant("top_k").claims(dims(2), {}).core);
@@ -119,7 +119,7 @@ TEST(TopK, ComputesItsOwnScores) {
 TEST(TopK, RefusesWhatDoesNotFit) {
   const auto said = [](ParamMap params) {
     params.emplace_back("n_keys", Value{std::int64_t{2}});
-    return headwright::test::complaints("top_k", dims(2), params);
+    return headwright::test::issues("top_k", dims(2), params);
   };
   EXPECT_THAT(said({}), testing::IsEmpty());
   EXPECT_THAT(said({{"scale", Value{1.0}}, {"qk_norm", loops::text("l2")}}),

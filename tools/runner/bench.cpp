@@ -1,4 +1,4 @@
-#include "run/bench.h"
+#include "bench/bench.h"
 
 #include <unistd.h>
 
@@ -7,12 +7,12 @@
 #include <map>
 #include <memory>
 
+#include "bench/baseline.h"
+#include "bench/plot.h"
+#include "bench/table.h"
 #include "commands.h"
 #include "exit_code.h"
 #include "print.h"
-#include "run/bench_baseline.h"
-#include "run/bench_plot.h"
-#include "run/bench_table.h"
 #include "support/files.h"
 #include "support/text.h"
 
@@ -46,19 +46,19 @@ struct Options {
   std::filesystem::path output, plot;
 };
 
-Json pass_json(const run::BenchPass& pass) {
+Json pass_json(const bench::BenchPass& pass) {
   Json object{{"median", pass.seconds.median}, {"min", pass.seconds.min}, {"max", pass.seconds.max},
               {"predicted", pass.predicted},   {"flops", pass.flops},     {"share_of_gemm", pass.share_of_gemm}};
   object["peak_extra_bytes"] = pass.peak_extra_bytes ? Json(*pass.peak_extra_bytes) : Json();
   return object;
 }
 
-void put_side(Json& object, const run::BenchSide& side) {
+void put_side(Json& object, const bench::BenchSide& side) {
   object["forward"] = pass_json(side.forward);
   object["backward"] = side.backward ? pass_json(*side.backward) : Json();
 }
 
-Json baseline_json(const run::BenchBaseline& baseline) {
+Json baseline_json(const bench::BenchBaseline& baseline) {
   Json object{{"name", baseline.name},
               {"layer", baseline.layer},
               {"q_shape", baseline.q_shape},
@@ -74,13 +74,13 @@ Json baseline_json(const run::BenchBaseline& baseline) {
 }
 
 /// Null where nothing was counted; else the most that either pass takes.
-Json most_bytes(const run::BenchSide& side) {
+Json most_bytes(const bench::BenchSide& side) {
   auto most = side.forward.peak_extra_bytes;
   if (side.backward) most = std::max(most, side.backward->peak_extra_bytes);
   return most ? Json(*most) : Json();
 }
 
-Json run_json(const run::BenchRun& run) {
+Json run_json(const bench::BenchRun& run) {
   Json object{{"config", run.config},   {"name", run.name},   {"batch_size", run.batch_size}, {"seq_len", run.seq_len},
               {"vary", Json::object()}, {"dtype", run.dtype}, {"device", run.device},         {"kernel", run.kernel}};
   for (const auto& [name, value] : run.varied) object["vary"][name] = value;
@@ -96,7 +96,7 @@ Json run_json(const run::BenchRun& run) {
   return object;
 }
 
-Json as_json(const run::Bench& bench) {
+Json as_json(const bench::Bench& bench) {
   const auto& machine = bench.machine;
   Json object{{"gemm_gflops", machine.flops_per_second / 1e9},
               {"gemm_size", machine.gemm_size},
@@ -111,18 +111,18 @@ Json as_json(const run::Bench& bench) {
   return object;
 }
 
-std::string as_text(const run::Bench& bench) {
-  auto text = run::bench_summary(bench) + "\n\nthe whole model\n" + table_text(run::bench_table(bench));
-  if (const auto table = run::baseline_table(bench); !table.empty()) {
+std::string as_text(const bench::Bench& bench) {
+  auto text = bench::bench_summary(bench) + "\n\nthe whole model\n" + table_text(bench::bench_table(bench));
+  if (const auto table = bench::baseline_table(bench); !table.empty()) {
     text += "\nthe attention of one layer alone, on its q, k and v\n" + table_text(table);
   }
-  for (const auto& note : run::bench_notes(bench)) text += "\n" + note + "\n";
+  for (const auto& note : bench::bench_notes(bench)) text += "\n" + note + "\n";
   return text;
 }
 
-std::string in_format(const run::Bench& bench, const std::string& format) {
-  if (format == "markdown") return run::bench_markdown(bench);
-  if (format == "csv") return run::bench_csv(bench);
+std::string in_format(const bench::Bench& bench, const std::string& format) {
+  if (format == "markdown") return bench::bench_markdown(bench);
+  if (format == "csv") return bench::bench_csv(bench);
   return format == "json" ? json_text(as_json(bench)) : as_text(bench);
 }
 
@@ -156,24 +156,24 @@ class ProgressBar {
   const bool shown_;
 };
 
-run::BenchOptions bench_options(const Global& global, const Options& options) {
-  run::BenchOptions bench{.repeats = options.repeats,
-                          .warm_up = options.warm_up,
-                          .backward = !options.no_backward,
-                          .baseline = options.baseline};
+bench::BenchOptions bench_options(const Global& global, const Options& options) {
+  bench::BenchOptions bench{.repeats = options.repeats,
+                            .warm_up = options.warm_up,
+                            .backward = !options.no_backward,
+                            .baseline = options.baseline};
   for (const auto& config : options.configs) {
     auto request = options.settings.request(global);
     request.config = config;
     if (options.threads) request.overrides.push_back("run.threads=" + std::to_string(*options.threads));
     bench.configs.push_back(std::move(request));
   }
-  for (const auto& text : options.axes) bench.axes.push_back(run::bench_axis(text));
+  for (const auto& text : options.axes) bench.axes.push_back(bench::bench_axis(text));
   return bench;
 }
 
 /// Before hours of measuring: what is to be plotted is there, files can be written.
-void expect_lengths(const run::BenchOptions& bench) {
-  const auto axis = std::ranges::find(bench.axes, "seq_len", &run::BenchAxis::name);
+void expect_lengths(const bench::BenchOptions& bench) {
+  const auto axis = std::ranges::find(bench.axes, "seq_len", &bench::BenchAxis::name);
   if (axis != bench.axes.end() && axis->values.size() > 1) return;
   throw InputError("--plot: needs two lengths or more; give --vary seq_len=512,1024");
 }
@@ -196,14 +196,14 @@ int bench(const Global& global, const Options& options) {
   const auto result = [&] {
     const ProgressBar bar;
     asked.progress = [&](const auto& what, auto done, auto total) { bar.show(what, done, total); };
-    return run::bench(asked);
+    return bench::bench(asked);
   }();
   if (output) {
     output->write(in_format(result, file_format));
     output->commit();
   }
   if (plot) {
-    plot->write(run::bench_svg(result));
+    plot->write(bench::bench_svg(result));
     plot->commit();
   }
   std::cout << in_format(result, options.json ? "json" : options.format);
@@ -220,7 +220,7 @@ void add_what(CLI::App& command, Options& options) {
       ->type_name("NAME=VALUE,...")
       ->allow_extra_args(false);
   command.add_option("--baseline", options.baseline, "compare one layer's attention with a direct call")
-      ->check(CLI::IsMember(run::baseline_names()));
+      ->check(CLI::IsMember(bench::baseline_names()));
   options.settings.add_settings_to(command);
 }
 

@@ -8,7 +8,7 @@
 #include "model/build.h"
 #include "print.h"
 #include "reports.h"
-#include "run/weights.h"
+#include "run/saved_attention.h"
 #include "support/text.h"
 #include "tensor_io/tensor_io.h"
 

@@ -1,4 +1,4 @@
-#include "run/lesson.h"
+#include "lessons/lesson.h"
 
 #include <algorithm>
 #include <iostream>
@@ -17,7 +17,7 @@ struct Options {
   int decimals = 4;
 };
 
-Json as_json(const run::LessonResult& lesson) {
+Json as_json(const lessons::LessonResult& lesson) {
   Json object;
   object["id"] = lesson.info.id;
   object["title"] = lesson.info.title;
@@ -35,7 +35,7 @@ Json as_json(const run::LessonResult& lesson) {
   return object;
 }
 
-void print(const run::LessonResult& lesson, int decimals) {
+void print(const lessons::LessonResult& lesson, int decimals) {
   std::cout << "Lesson " << lesson.info.id << ": " << lesson.info.title << "\nconfigs/lessons/" << lesson.info.config
             << ".yaml\n\n";
   for (const auto& [name, meaning, value] : lesson.steps) {
@@ -46,12 +46,14 @@ void print(const run::LessonResult& lesson, int decimals) {
   }
 }
 
-bool passed(const run::LessonResult& lesson) { return std::ranges::all_of(lesson.checks, &run::LessonCheck::passed); }
+bool passed(const lessons::LessonResult& lesson) {
+  return std::ranges::all_of(lesson.checks, &lessons::LessonCheck::passed);
+}
 
 int list_lessons(bool json) {
   std::vector<std::vector<std::string>> rows{{"ID", "TITLE"}};
   auto list = Json::array();
-  for (const auto& [id, title, config] : run::lessons()) {
+  for (const auto& [id, title, config] : lessons::lessons()) {
     rows.push_back({id, title});
     list.push_back({{"id", id}, {"title", title}, {"config", config}});
   }
@@ -68,7 +70,7 @@ int lesson(const Global& global, const Options& options) {
   if (options.list) return list_lessons(options.json);
   run::set_up_process();
   if (!options.id.empty()) {
-    const auto result = run::run_lesson(options.id, options.overrides, global.plugin_path);
+    const auto result = lessons::run_lesson(options.id, options.overrides, global.plugin_path);
     if (options.json) {
       print_json(as_json(result));
     } else {
@@ -78,8 +80,8 @@ int lesson(const Global& global, const Options& options) {
   }
   bool all_passed = true;
   auto list = Json::array();
-  for (const auto& info : run::lessons()) {
-    const auto result = run::run_lesson(info.id, options.overrides, global.plugin_path);
+  for (const auto& info : lessons::lessons()) {
+    const auto result = lessons::run_lesson(info.id, options.overrides, global.plugin_path);
     all_passed &= passed(result);
     if (options.json) {
       list.push_back(as_json(result));

@@ -5,7 +5,7 @@
 
 #include "commands.h"
 #include "exit_code.h"
-#include "meant.h"
+#include "suggestion.h"
 #include "support/log.h"
 
 namespace headwright::runner {

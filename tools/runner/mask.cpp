@@ -1,4 +1,4 @@
-#include "core/mask_drawing.h"
+#include "core/masks/mask_drawing.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 
 #include "bind/attention_slots.h"
 #include "commands.h"
-#include "core/kernel.h"
+#include "core/kernels/kernel.h"
 #include "exit_code.h"
 #include "print.h"
 #include "run/forward.h"
@@ -25,7 +25,7 @@ struct Options {
 };
 
 /// Where queries and keys come from.
-enum class Source { tokens, context, tokens_to_context };
+enum class Source { tokens, memory, tokens_to_memory };
 
 /// Each layer's mask, once: layers of one block share it.
 struct Layer {
@@ -49,8 +49,8 @@ std::vector<Layer> all_layers(const bind::ModelPlan& model) {
   for (const auto& slot : bind::attention_slots(model)) {
     const auto mask = mask_in(*slot.component);
     if (!mask) continue;
-    auto source = slot.in_encoder ? Source::context : Source::tokens;
-    if (slot.claims->context) source = Source::tokens_to_context;
+    auto source = slot.in_encoder ? Source::memory : Source::tokens;
+    if (slot.claims->memory) source = Source::tokens_to_memory;
     layers.push_back({slot.path, source, {.mask = *mask}});
   }
   return layers;
@@ -89,10 +89,10 @@ void take_input(const bind::Plan& plan, std::vector<Layer>& layers, std::int64_t
     constexpr std::int64_t kTokens = 24;
     layer.q_len = layer.k_len = seq_len > 0 ? seq_len : kTokens;
     if (!inputs) continue;
-    const bool of_context = layer.source != Source::tokens && inputs->context.defined();
-    layer.k_len = (of_context ? inputs->context : inputs->x).size(1);
-    layer.q_len = layer.source == Source::context ? layer.k_len : inputs->x.size(1);
-    layer.scoring.key_mask = first_row(of_context ? inputs->context_mask : inputs->key_mask);
+    const bool of_memory = layer.source != Source::tokens && inputs->memory.defined();
+    layer.k_len = (of_memory ? inputs->memory : inputs->x).size(1);
+    layer.q_len = layer.source == Source::memory ? layer.k_len : inputs->x.size(1);
+    layer.scoring.key_mask = first_row(of_memory ? inputs->memory_mask : inputs->key_mask);
     if (layer.source == Source::tokens) layer.scoring.document_ids = first_row(inputs->document_ids);
   }
 }

@@ -39,7 +39,7 @@ Json kernel_json(const KernelChoice& choice) {
 Json claims_json(const Claims& claims) {
   Json object;
   object["causal"] = claims.causal;
-  object["context"] = claims.context;
+  object["memory"] = claims.memory;
   object["key_mask"] = claims.key_mask;
   object["differentiable"] = claims.differentiable;
   object["dynamic_export"] = claims.dynamic_export;
@@ -60,7 +60,7 @@ std::string claims_text(const Claims& claims, Kind kind) {
     if (holds) words.emplace_back(word);
   };
   say(claims.causal, "causal");
-  say(claims.context, "reads a context");
+  say(claims.memory, "reads a memory");
   say(claims.key_mask, "takes a key mask");
   say(claims.core, "on the attention core");
   say(claims.embed, "adds to embeddings");
@@ -77,7 +77,7 @@ std::string claims_text(const Claims& claims, Kind kind) {
 Claims usual_claims(const VariantSpec& variant) {
   ParamMap values;
   for (const auto& row : variant.params) values.emplace_back(row.name, row.default_value);
-  const Dims dims{.d_model = 8, .n_heads = 2, .n_kv_heads = 2, .d_head = 4, .context_length = 16, .d_context = 8};
+  const Dims dims{.d_model = 8, .n_heads = 2, .n_kv_heads = 2, .d_head = 4, .context_length = 16, .d_memory = 8};
   return variant.claims(dims, values);
 }
 

@@ -39,14 +39,14 @@ struct Scoring {
 };
 
 /// Where the scores that a modifier sees stand. Both broadcast to (batch, n_heads, q_len, k_len).
-struct ScorePlace {
+struct ScorePositions {
   at::Tensor q_positions;  // (q_len, 1) or (batch, 1, q_len, 1) int64
   at::Tensor k_positions;  // (1, k_len) or (batch, 1, 1, k_len) int64
 };
 
 /// scores (batch, n_heads, q_len, k_len) -> a new tensor of the same shape. Called once for all scores, or tile by
 /// tile; what it returns is overwritten, so it must not be a tensor that is kept.
-using ScoreFunction = std::function<at::Tensor(const at::Tensor& scores, const ScorePlace& place)>;
+using ScoreFunction = std::function<at::Tensor(const at::Tensor& scores, const ScorePositions& place)>;
 
 /// A modifier of one's own. text: as one would write it. learned: tensors it reads that may need a gradient.
 HEADWRIGHT_API ScoreModifier modifier(std::string text, ScoreFunction function, std::vector<at::Tensor> learned = {});

@@ -1,7 +1,7 @@
 // The attention kind: inputs -> y.
 //
 // Shapes are in words at the end of the line that makes them:
-//   batch, seq, context_len, d_model, n_heads, n_kv_heads, d_head
+//   batch, seq, memory_len, d_model, n_heads, n_kv_heads, d_head
 #pragma once
 #include <torch/nn/module.h>
 #include <torch/nn/modules/linear.h>
@@ -20,11 +20,11 @@ namespace headwright {
 
 /// All that a layer may be given. Undefined tensors are absent. New members go at the end.
 struct Inputs {
-  at::Tensor x;             // (batch, seq, d_model)
-  at::Tensor context;       // (batch, context_len, d_context): keys and values of cross-attention
-  at::Tensor key_mask;      // (batch, seq) bool, true = visible; with a cache, of all tokens so far
-  at::Tensor context_mask;  // (batch, context_len) bool, true = visible
-  at::Tensor positions;     // (seq) or (batch, seq) int64; absent = 0, 1, 2, ...
+  at::Tensor x;            // (batch, seq, d_model)
+  at::Tensor memory;       // (batch, memory_len, d_memory): keys and values of cross-attention
+  at::Tensor key_mask;     // (batch, seq) bool, true = visible; with a cache, of all tokens so far
+  at::Tensor memory_mask;  // (batch, memory_len) bool, true = visible
+  at::Tensor positions;    // (seq) or (batch, seq) int64; absent = 0, 1, 2, ...
   Recorder* recorder = nullptr;
   std::string path;         // of the module that is called, for its notes
   at::Tensor document_ids;  // (batch, seq) int64: tokens of one document share a number; with a cache, of all tokens
@@ -55,7 +55,7 @@ HEADWRIGHT_API at::Tensor positions_of(const Inputs& inputs);
 /// tokens so far: throws ShapeError "[op] key_mask: ..." where it does not.
 HEADWRIGHT_API at::Tensor key_mask_of_x(std::string_view op, const Inputs& inputs);
 
-/// What the run asks of a layer's scores: key mask, documents, alignment and kernel. cross: keys are of the context.
+/// What the run asks of a layer's scores: key mask, documents, alignment and kernel. cross: keys are of the memory.
 HEADWRIGHT_API Scoring scoring_of_run(const Inputs& inputs, const Dims& dims, bool cross);
 
 /// Base of every attention variant.
@@ -81,7 +81,7 @@ class HEADWRIGHT_API Attention : public torch::nn::Module {
 struct QkvOptions {
   bool qkv_bias = false;
   bool out_bias = true;
-  bool cross = false;  // keys and values come from inputs.context
+  bool cross = false;  // keys and values come from inputs.memory
   Component position;  // rotates q and k, or changes the scores
   std::string qk_norm = "none";
   double qk_norm_eps = 1e-6;
@@ -92,7 +92,7 @@ constexpr auto qkv_fields() {
   return std::tuple{
       field("qkv_bias", &QkvOptions::qkv_bias, "if the projections of q, k and v add a bias"),
       field("out_bias", &QkvOptions::out_bias, "if the output projection adds a bias"),
-      field("cross", &QkvOptions::cross, "if keys and values come from the context"),
+      field("cross", &QkvOptions::cross, "if keys and values come from the memory"),
       field("position", &QkvOptions::position, "rotates q and k, or changes the scores", component_of(Kind::position)),
       field("qk_norm", &QkvOptions::qk_norm,
             "norm of each head's q and k: rms with a learned factor per channel, or l2 with a learned scale per head",
@@ -130,14 +130,14 @@ class HEADWRIGHT_API QkvAttention : public Attention {
   at::Tensor forward(const Inputs& inputs) final;
   Cache make_cache(std::int64_t batch, std::int64_t capacity) const override;
 
-  /// Complains where heads and widths do not fit together.
-  static void check_heads(const Dims& dims, Complaints& complaints);
+  /// Reports where heads and widths do not fit together.
+  static void check_heads(const Dims& dims, Issues& issues);
 
-  /// Complains about a position that is none for q, k or scores, and about options that have no effect.
-  static void check_options(const Dims& dims, const QkvOptions& options, Complaints& complaints);
+  /// Reports a position that is none for q, k or scores, and about options that have no effect.
+  static void check_options(const Dims& dims, const QkvOptions& options, Issues& issues);
 
-  /// The same for options of scores, and complains where a mask or a scale has no place beside another option.
-  static void check_scores(const Dims& dims, const ScoreOptions& options, Complaints& complaints);
+  /// The same for options of scores, and reports where a mask or a scale has no place beside another option.
+  static void check_scores(const Dims& dims, const ScoreOptions& options, Issues& issues);
 
   /// What follows from these options for a variant on the attention core, at a cost of O(seq^2 d_model).
   static Claims score_claims(const ScoreOptions& options);

@@ -12,8 +12,8 @@ class Tensor;
 
 namespace headwright {
 
-class ModifierNode;  // one kind of modifier; lives in framework/src/core
-struct ScorePlace;   // where scores stand; in attend.h
+class ModifierNode;     // one kind of modifier; lives in framework/src/core
+struct ScorePositions;  // where scores stand; in attend.h
 
 /// An immutable, cheaply copied score modifier. A list of them is applied in its order, before the mask.
 /// attend.h makes those that hold tensors: alibi(), relative_bias(), modifier().
@@ -25,7 +25,7 @@ class HEADWRIGHT_API ScoreModifier {
   static ScoreModifier softcap(double cap);
 
   /// scores, result: (batch, n_heads, q_len, k_len)
-  at::Tensor apply(const at::Tensor& scores, const ScorePlace& place) const;
+  at::Tensor apply(const at::Tensor& scores, const ScorePositions& place) const;
 
   /// Tensors that apply() reads and that may need a gradient.
   const std::vector<at::Tensor>& learned() const;

@@ -62,10 +62,10 @@ VariantSpec spec_of(std::string_view name) {
     else return Claims{};
   };
   spec.check = []([[maybe_unused]] const Dims& dims, [[maybe_unused]] const ParamMap& values,
-                  [[maybe_unused]] Complaints& complaints) {
-    if constexpr (std::derived_from<M, QkvAttention>) QkvAttention::check_heads(dims, complaints);
-    if constexpr (requires { M::check(dims, params_from<Params>(values), complaints); }) {
-      M::check(dims, params_from<Params>(values), complaints);
+                  [[maybe_unused]] Issues& issues) {
+    if constexpr (std::derived_from<M, QkvAttention>) QkvAttention::check_heads(dims, issues);
+    if constexpr (requires { M::check(dims, params_from<Params>(values), issues); }) {
+      M::check(dims, params_from<Params>(values), issues);
     }
   };
   spec.make = [](const Dims& dims, const ParamMap& values) -> std::shared_ptr<torch::nn::Module> {

@@ -21,7 +21,7 @@ struct Dims {
   std::int64_t n_kv_heads = 1;
   std::int64_t d_head = 0;          // d_model / n_heads unless the config says otherwise
   std::int64_t context_length = 0;  // longest sequence; 0 = the config sets none
-  std::int64_t d_context = 0;       // width of the context of cross-attention
+  std::int64_t d_memory = 0;        // width of the memory of cross-attention
   std::int64_t layer = 0;           // index of this layer
   std::int64_t n_layers = 1;
   std::string kernel = "auto";  // the attention kernel that the config asks for
@@ -35,8 +35,8 @@ constexpr std::int64_t d_head_of(const Dims& dims) {
 /// What a variant promises for given dims and params. The conformance kit asks for exactly this.
 struct Claims {
   bool causal = false;         // no output depends on a later token
-  bool context = false;        // needs inputs.context: cross-attention
-  bool key_mask = false;       // honours key_mask (or context_mask, with a context)
+  bool memory = false;         // needs inputs.memory: cross-attention
+  bool key_mask = false;       // honours key_mask (or memory_mask, with a memory)
   bool differentiable = true;  // gradients reach inputs and every parameter
   bool dynamic_export = true;  // the exported form takes any batch size and length
   bool core = false;           // computed by the attention core, so a kernel can be chosen
@@ -50,7 +50,7 @@ struct Claims {
 };
 
 /// Collects what `check` finds. `name` is a parameter of the variant or a member of Dims.
-class HEADWRIGHT_API Complaints {
+class HEADWRIGHT_API Issues {
  public:
   struct Item {
     std::string name, message;
@@ -70,7 +70,7 @@ struct VariantSpec {
   std::string source;   // paper and section
   std::vector<ParamSpec> params;
   std::function<Claims(const Dims&, const ParamMap&)> claims;
-  std::function<void(const Dims&, const ParamMap&, Complaints&)> check;
+  std::function<void(const Dims&, const ParamMap&, Issues&)> check;
   std::function<std::shared_ptr<torch::nn::Module>(const Dims&, const ParamMap&)> make;
 };
 

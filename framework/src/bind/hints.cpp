@@ -80,7 +80,7 @@ constexpr auto kAliases = std::to_array<std::pair<std::string_view, std::string_
     {"inputs", "input"},
     {"input_ids", "tokens"},
     {"attention_mask", "key_mask"},
-    {"encoder_hidden_states", "context"},
+    {"encoder_hidden_states", "memory"},
     {"document_id", "document_ids"},
     {"segment_ids", "document_ids"},
     {"seq_idx", "document_ids"},

@@ -178,34 +178,34 @@ void check_source(Reader& reader, const Node& node, const TensorSource& source, 
   }
 }
 
-void read_context(Reader& reader, const Node& node, const ModelPlan& model, Node& resolved, InputPlan& input) {
-  const Node* context = node.find("context");
-  const std::string path = "input.context";
-  if (context == nullptr) {
-    if (model.takes_context()) {
+void read_memory(Reader& reader, const Node& node, const ModelPlan& model, Node& resolved, InputPlan& input) {
+  const Node* memory = node.find("memory");
+  const std::string path = "input.memory";
+  if (memory == nullptr) {
+    if (model.takes_memory()) {
       reader.report(node.mark, path,
-                    model.encoder ? "missing: the model has an encoder, which reads a context"
-                                  : "missing: the model has cross-attention, which reads a context");
+                    model.encoder ? "missing: the model has an encoder, which reads a memory"
+                                  : "missing: the model has cross-attention, which reads a memory");
     }
     return;
   }
-  if (!model.takes_context() && !model.blocks.empty()) {
-    reader.report(context->mark, path, "has no effect: no layer of the model reads a context");
+  if (!model.takes_memory() && !model.blocks.empty()) {
+    reader.report(memory->mark, path, "has no effect: no layer of the model reads a memory");
   }
-  if (!expect_map(reader, *context, path, "a map with one of tokens, values, file, random")) return;
-  Node section = map_node(context->mark);
+  if (!expect_map(reader, *memory, path, "a map with one of tokens, values, file, random")) return;
+  Node section = map_node(memory->mark);
   const bool tokens = model.encoder && model.encoder->embedding;
-  input.context = read_source(reader, *context, path, context_table(), {"tokens", "values", "file", "random"}, section);
-  check_source(reader, *context, input.context, path, tokens,
-               {.vocab_size = model.context_vocab_size(),
-                .width = model.context_width(),
-                .longest = model.longest_context(),
+  input.memory = read_source(reader, *memory, path, memory_table(), {"tokens", "values", "file", "random"}, section);
+  check_source(reader, *memory, input.memory, path, tokens,
+               {.vocab_size = model.memory_vocab_size(),
+                .width = model.memory_width(),
+                .longest = model.longest_memory(),
                 .limit = "model.encoder.context_length",
                 .who = model.encoder ? "the encoder" : "the model",
                 .lacks = model.encoder ? "embedding" : "encoder"});
-  input.context_mask = read_mask_source(reader, *context, path, input.context,
-                                        model.takes_context_mask() || !model.takes_context(), section);
-  set(resolved, "context", std::move(section));
+  input.memory_mask = read_mask_source(reader, *memory, path, input.memory,
+                                       model.takes_memory_mask() || !model.takes_memory(), section);
+  set(resolved, "memory", std::move(section));
 }
 
 /// From here on two ids could become one number.
@@ -288,7 +288,7 @@ InputPlan read_input(Reader& reader, const Node* node, const ModelPlan& model, N
   input.key_mask =
       read_mask_source(reader, *node, "input", input.x, model.takes_key_mask() || model.blocks.empty(), resolved);
   read_document_ids(reader, *node, model, resolved, input);
-  read_context(reader, *node, model, resolved, input);
+  read_memory(reader, *node, model, resolved, input);
   return input;
 }
 

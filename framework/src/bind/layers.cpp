@@ -66,7 +66,7 @@ void check_block(Reader& reader, const Block& block) {
   }
 }
 
-/// In the slot `cross_attention` a variant that can read the context does, unless the config says otherwise.
+/// In the slot `cross_attention` a variant that can read the memory does, unless the config says otherwise.
 void default_cross(BlockKeys& keys, const Node& block, Node& resolved) {
   for (auto& [name, value] : keys.cross_attention.values) {
     const Node& written = *block.find("cross_attention");
@@ -215,29 +215,29 @@ void check_kernel(Reader& reader, const Block& block, const BlockPlan& plan) {
   }
 }
 
-/// Whether what stands in a slot reads the context, and whether there is one.
-void check_context(Reader& reader, const Block& block, const BlockPlan& plan, bool in_encoder) {
+/// Whether what stands in a slot reads the memory, and whether there is one.
+void check_memory(Reader& reader, const Block& block, const BlockPlan& plan, bool in_encoder) {
   const auto refuse = [&](const std::string& key, const std::string& message) {
     reader.report(mark_of(*block.node, key), below(block.path, key), message);
   };
   const auto in_quotes = [](const Component& component) { return "'" + component.variant->name + "'"; };
   if (in_encoder) {
-    if (plan.attention && plan.claims.context) {
-      refuse("attention", in_quotes(plan.attention) + " reads a context here, and an encoder's layers have none");
+    if (plan.attention && plan.claims.memory) {
+      refuse("attention", in_quotes(plan.attention) + " reads a memory here, and an encoder's layers have none");
     }
-    if (plan.cross_attention) refuse("cross_attention", "has no place in an encoder, whose layers have no context");
+    if (plan.cross_attention) refuse("cross_attention", "has no place in an encoder, whose layers have no memory");
     if (plan.claims.document_ids) {
-      refuse("attention", in_quotes(plan.attention) + " reads document ids here, and the context has none");
+      refuse("attention", in_quotes(plan.attention) + " reads document ids here, and the memory has none");
     }
     return;
   }
-  if (!plan.cross_attention || plan.cross_claims.context) return;
+  if (!plan.cross_attention || plan.cross_claims.memory) return;
   const auto& rows = plan.cross_attention.variant->params;
   const bool switched = std::ranges::any_of(
       rows, [](const ParamSpec& row) { return row.name == "cross" && row.type == ParamType::boolean; });
   refuse("cross_attention", in_quotes(plan.cross_attention) +
-                                (switched ? " reads no context with cross: false; leave it out, or write cross: true"
-                                          : " reads no context; expected a variant that does, such as softmax"));
+                                (switched ? " reads no memory with cross: false; leave it out, or write cross: true"
+                                          : " reads no memory; expected a variant that does, such as softmax"));
 }
 
 /// Fills in a block's place in the stack and asks its variants whether they fit there.
@@ -279,7 +279,7 @@ BlockPlan placed(Reader& reader, const std::string& name, const Block& block, co
   plan.cross_dims = dims_for(block, stack_dims, plan.d_out);
   plan.cross_claims = ask(keys.cross_attention, "cross_attention", plan.cross_dims);
   check_kernel(reader, block, plan);
-  check_context(reader, block, plan, in_encoder);
+  check_memory(reader, block, plan, in_encoder);
   check(keys.feed_forward, "feed_forward", plan.feed_forward_dims());
   check(keys.norm, "norm", plan.feed_forward_dims());
   return plan;
@@ -320,10 +320,10 @@ std::vector<BlockPlan> read_layers(Reader& reader, const Sections& sections, con
 
 void check_component(Reader& reader, const Component& component, const Dims& dims, const Section& as_written,
                      const Sections& sections) {
-  Complaints complaints;
-  component.variant->check(dims, component.values, complaints);
+  Issues issues;
+  component.variant->check(dims, component.values, issues);
   const auto encoder = std::ranges::find(sections, "model.encoder", &Section::path);
-  for (const auto& [name, message] : complaints.items()) {
+  for (const auto& [name, message] : issues.items()) {
     const auto& rows = component.variant->params;
     const bool parameter = std::ranges::find(rows, name, &ParamSpec::name) != rows.end();
     const auto section =

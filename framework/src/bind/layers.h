@@ -22,7 +22,7 @@ using Sections = std::vector<Section>;
 std::vector<BlockPlan> read_layers(Reader& reader, const Sections& sections, const Dims& dims, bool sizes_sound,
                                    spec::Node& resolved);
 
-/// Asks the variant's own check, and reports each complaint where the parameter or the size stands.
+/// Asks the variant's own check, and reports each issue where the parameter or the size stands.
 /// as_written: the component itself.
 void check_component(Reader& reader, const Component& component, const Dims& dims, const Section& as_written,
                      const Sections& sections);

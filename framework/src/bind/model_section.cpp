@@ -18,7 +18,7 @@ Dims dims_of(const ModelKeys& keys, const RunPlan& run) {
           .n_kv_heads = keys.n_kv_heads.value_or(n_heads),
           .d_head = keys.d_head.value_or(0),
           .context_length = keys.context_length.value_or(0),
-          .d_context = keys.d_context.value_or(keys.d_model),
+          .d_memory = keys.d_memory.value_or(keys.d_model),
           .kernel = run.kernel};
 }
 
@@ -92,7 +92,7 @@ Dims dims_of(const EncoderKeys& keys, const Dims& model, const ModelKeys& model_
   dims.n_kv_heads = keys.n_kv_heads.value_or(keys.n_heads ? dims.n_heads : model.n_kv_heads);
   dims.d_head = keys.d_head.value_or(keys.n_heads || keys.d_model ? 0 : model_keys.d_head.value_or(0));
   dims.context_length = keys.context_length.value_or(model.context_length);
-  dims.d_context = dims.d_model;
+  dims.d_memory = dims.d_model;
   return dims;
 }
 
@@ -117,13 +117,13 @@ std::optional<StackPlan> read_encoder(Reader& reader, const Section& model, cons
 /// An encoder that nobody reads, or that hands on another width than is read.
 void check_encoder(Reader& reader, const Section& model, const ModelPlan& plan) {
   if (!plan.encoder || plan.blocks.empty()) return;
-  const Node* width = model.node->find("d_context");
-  if (!plan.takes_context()) {
+  const Node* width = model.node->find("d_memory");
+  if (!plan.takes_memory()) {
     reader.report(model.node->find("encoder")->mark, below(model.path, "encoder"),
-                  "has no effect: no layer of the model reads a context; give a block a cross_attention");
+                  "has no effect: no layer of the model reads a memory; give a block a cross_attention");
   }
   if (width != nullptr && !spec::is_null(*width)) {
-    reader.report(width->mark, below(model.path, "d_context"),
+    reader.report(width->mark, below(model.path, "d_memory"),
                   "has no place beside an encoder, which hands on its own width; leave it out");
   }
 }
@@ -172,7 +172,7 @@ ModelPlan read_model(Reader& reader, const Node& node, Node& resolved, const Run
   plan.final_norm = keys.final_norm;
   plan.embedding = read_embedding(reader, model, plan.dims, resolved);
   plan.encoder = read_encoder(reader, model, keys, plan, sizes_sound, resolved);
-  if (plan.encoder) plan.dims.d_context = plan.encoder->last_dims().d_model;
+  if (plan.encoder) plan.dims.d_memory = plan.encoder->last_dims().d_model;
   plan.blocks = read_layers(reader, {model}, plan.dims, sizes_sound, resolved);
   check_encoder(reader, model, plan);
   plan.d_out = plan.last_dims().d_model;

@@ -5,22 +5,22 @@
 namespace headwright::bind {
 namespace {
 
-/// How often `asked` holds for the claims of attentions that read the context, or of those that read x.
+/// How often `asked` holds for the claims of attentions that read the memory, or of those that read x.
 struct Counted {
   bool any = false, all = true;
 
-  void add(const Component& attention, const Claims& claims, bool of_context, bool Claims::* asked) {
-    if (!attention || claims.context != of_context) return;
+  void add(const Component& attention, const Claims& claims, bool of_memory, bool Claims::* asked) {
+    if (!attention || claims.memory != of_memory) return;
     any = true;
     all &= claims.*asked;
   }
 };
 
-Counted counted(const StackPlan& stack, bool of_context, bool Claims::* asked) {
+Counted counted(const StackPlan& stack, bool of_memory, bool Claims::* asked) {
   Counted result;
   for (const auto& block : stack.blocks) {
-    result.add(block.attention, block.claims, of_context, asked);
-    result.add(block.cross_attention, block.cross_claims, of_context, asked);
+    result.add(block.attention, block.claims, of_memory, asked);
+    result.add(block.cross_attention, block.cross_claims, of_memory, asked);
   }
   return result;
 }
@@ -39,14 +39,14 @@ Dims StackPlan::last_dims() const {
   return last;
 }
 
-bool ModelPlan::takes_context() const { return counted(*this, true, &Claims::context).any; }
+bool ModelPlan::takes_memory() const { return counted(*this, true, &Claims::memory).any; }
 
 bool ModelPlan::takes_key_mask() const {
   const auto [any, all] = counted(*this, false, &Claims::key_mask);
   return any && all;
 }
 
-bool ModelPlan::takes_context_mask() const {
+bool ModelPlan::takes_memory_mask() const {
   const auto [any, all] = counted(*this, true, &Claims::key_mask);
   return any && all && (!encoder || counted(*encoder, false, &Claims::key_mask).all);
 }
@@ -57,15 +57,15 @@ bool ModelPlan::takes_document_ids() const {
   });
 }
 
-std::int64_t ModelPlan::context_vocab_size() const {
+std::int64_t ModelPlan::memory_vocab_size() const {
   return encoder && encoder->embedding ? encoder->embedding->vocab_size : 0;
 }
 
-std::int64_t ModelPlan::context_width() const {
+std::int64_t ModelPlan::memory_width() const {
   if (encoder) return encoder->dims.d_model;
-  return dims.d_context != 0 ? dims.d_context : dims.d_model;
+  return dims.d_memory != 0 ? dims.d_memory : dims.d_model;
 }
 
-std::int64_t ModelPlan::longest_context() const { return encoder ? encoder->dims.context_length : 0; }
+std::int64_t ModelPlan::longest_memory() const { return encoder ? encoder->dims.context_length : 0; }
 
 }  // namespace headwright::bind

@@ -52,17 +52,17 @@ struct StackPlan {
 };
 
 struct ModelPlan : StackPlan {
-  std::optional<StackPlan> encoder;  // its output is the context of every layer that reads one
+  std::optional<StackPlan> encoder;  // its output is the memory of every layer that reads one
   std::optional<HeadPlan> head;
   std::int64_t d_out = 0;  // width of the output
 
-  bool takes_context() const;       // some layer reads one
-  bool takes_key_mask() const;      // some attention reads the sequence itself, and each of those honours a mask
-  bool takes_context_mask() const;  // so for what reads the context, an encoder's own layers among it
-  bool takes_document_ids() const;  // some layer reads them
-  std::int64_t context_vocab_size() const;  // of token ids that an encoder takes; 0 = the context is features
-  std::int64_t context_width() const;       // of features that come in as the context
-  std::int64_t longest_context() const;     // 0 = without a limit
+  bool takes_memory() const;               // some layer reads one
+  bool takes_key_mask() const;             // some attention reads the sequence itself, and each of those honours a mask
+  bool takes_memory_mask() const;          // so for what reads the memory, an encoder's own layers among it
+  bool takes_document_ids() const;         // some layer reads them
+  std::int64_t memory_vocab_size() const;  // of token ids that an encoder takes; 0 = the memory is features
+  std::int64_t memory_width() const;       // of features that come in as the memory
+  std::int64_t longest_memory() const;     // 0 = without a limit
 };
 
 struct RunPlan {
@@ -84,7 +84,7 @@ struct TensorSource {
 };
 
 struct InputPlan {
-  TensorSource x, context, key_mask, context_mask, document_ids;
+  TensorSource x, memory, key_mask, memory_mask, document_ids;
 };
 
 struct Plan {

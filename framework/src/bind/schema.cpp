@@ -185,7 +185,7 @@ Json input(const Table& table) {
   const Json document_ids = {{"anyOf", {nested("integer", 2), std::move(file)}}};
   std::map<std::string, Json> structures{{"values", nested("number", 3)},         {"tokens", nested("integer", 2)},
                                          {"random", object(random_table().rows)}, {"lengths", nested("integer", 1)},
-                                         {"key_mask", nested("boolean", 2)},      {"context", reference("context")},
+                                         {"key_mask", nested("boolean", 2)},      {"memory", reference("memory")},
                                          {"document_ids", document_ids}};
   return object(table, structures);
 }
@@ -204,7 +204,7 @@ Json schema(registry::Registry& registry) {
   for (const auto kind : kKinds) definitions[std::string(to_string(kind))] = component(registry, kind);
   definitions["mask"] = mask();
   definitions["modifier"] = {{"anyOf", named(modifier_kinds())}};
-  definitions["context"] = input(context_table());
+  definitions["memory"] = input(memory_table());
   return schema;
 }
 

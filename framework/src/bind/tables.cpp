@@ -14,15 +14,15 @@ std::vector<Structure> input_structures() {
   structures.push_back({"key_mask", "true = visible, as nested lists: batch, seq"});
   structures.push_back(
       {"document_ids", "tokens of one document share a number, as nested lists: batch, seq; or a file"});
-  structures.push_back({"context", "what cross-attention reads, or what the encoder does"});
+  structures.push_back({"memory", "what cross-attention reads, or what the encoder does"});
   return structures;
 }
 
-std::vector<Structure> context_structures() {
+std::vector<Structure> memory_structures() {
   auto structures = sources();
-  structures.push_back({"tokens", "token ids of an encoder with an embedding, as nested lists: batch, context_len"});
+  structures.push_back({"tokens", "token ids of an encoder with an embedding, as nested lists: batch, memory_len"});
   structures.push_back({"lengths", "visible tokens of each row, from its start; the rest is padding"});
-  structures.push_back({"key_mask", "true = visible, as nested lists: batch, context_len"});
+  structures.push_back({"key_mask", "true = visible, as nested lists: batch, memory_len"});
   return structures;
 }
 
@@ -48,7 +48,7 @@ const Table& model_table() {
   static const Table table{"model",
                            specs_of<ModelKeys>(),
                            {{"embedding", "token ids to features; absent = features come in"},
-                            {"encoder", "makes of the context what the layers read; absent = they read it as it comes"},
+                            {"encoder", "makes of the memory what the layers read; absent = they read it as it comes"},
                             {"blocks", "named blocks", true},
                             {"layers", "the stack, first to last; absent = the only block, once"},
                             {"head", "linear layer from features to the output; absent = features come out"}}};
@@ -99,8 +99,8 @@ const Table& input_table() {
   return table;
 }
 
-const Table& context_table() {
-  static const Table table{"input.context", specs_of<SourceKeys>(), context_structures()};
+const Table& memory_table() {
+  static const Table table{"input.memory", specs_of<SourceKeys>(), memory_structures()};
   return table;
 }
 
@@ -115,9 +115,18 @@ const Table& random_table() {
 }
 
 std::vector<const Table*> all_tables() {
-  return {&top_table(),   &model_table(),   &embedding_table(),         &block_table(),
-          &layer_table(), &encoder_table(), &encoder_embedding_table(), &head_table(),
-          &run_table(),   &input_table(),   &context_table(),           &document_ids_table(),
+  return {&top_table(),
+          &model_table(),
+          &embedding_table(),
+          &block_table(),
+          &layer_table(),
+          &encoder_table(),
+          &encoder_embedding_table(),
+          &head_table(),
+          &run_table(),
+          &input_table(),
+          &memory_table(),
+          &document_ids_table(),
           &random_table()};
 }
 

@@ -27,7 +27,7 @@ struct TopKeys {
 struct ModelKeys {
   std::int64_t d_model = 0;
   std::int64_t n_heads = 1;
-  std::optional<std::int64_t> n_kv_heads, d_head, context_length, d_context;
+  std::optional<std::int64_t> n_kv_heads, d_head, context_length, d_memory;
   Component final_norm;
 
   static constexpr auto fields() {
@@ -38,7 +38,7 @@ struct ModelKeys {
               at_least(1)),
         field("d_head", &ModelKeys::d_head, "width of a head; absent = d_model / n_heads", at_least(1)),
         field("context_length", &ModelKeys::context_length, "longest sequence, in tokens", at_least(1)),
-        field("d_context", &ModelKeys::d_context, "width of the context that cross-attention reads; absent = d_model",
+        field("d_memory", &ModelKeys::d_memory, "width of the memory that cross-attention reads; absent = d_model",
               at_least(1)),
         field("final_norm", &ModelKeys::final_norm, "norm after the last layer", component_of(Kind::norm)),
     };
@@ -61,7 +61,7 @@ struct EncoderKeys {
               "else model.d_head",
               at_least(1)),
         field("context_length", &EncoderKeys::context_length,
-              "longest context, in tokens; absent = model.context_length", at_least(1)),
+              "longest memory, in tokens; absent = model.context_length", at_least(1)),
         field("final_norm", &EncoderKeys::final_norm, "norm after the last layer", component_of(Kind::norm)),
     };
   }
@@ -116,7 +116,7 @@ struct BlockKeys {
         field("norm", &BlockKeys::norm, "norm of each sub-layer", component_of(Kind::norm)),
         field("attention", &BlockKeys::attention, "mixes tokens", component_of(Kind::attention)),
         field("cross_attention", &BlockKeys::cross_attention,
-              "reads the context, between attention and feed_forward; a variant's `cross` is true here",
+              "reads the memory, between attention and feed_forward; a variant's `cross` is true here",
               component_of(Kind::attention)),
         field("feed_forward", &BlockKeys::feed_forward, "works on each token alone", component_of(Kind::feed_forward)),
         field("dropout", &BlockKeys::dropout, "probability of dropping an element before a residual, in training",
@@ -222,8 +222,8 @@ const Table& block_table();
 const Table& layer_table();
 const Table& head_table();
 const Table& run_table();
-const Table& input_table();    // of x
-const Table& context_table();  // of the context, within the input
+const Table& input_table();   // of x
+const Table& memory_table();  // of the memory, within the input
 const Table& document_ids_table();
 const Table& random_table();
 std::vector<const Table*> all_tables();

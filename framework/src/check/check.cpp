@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "check/properties.h"
-#include "core/kernel.h"
+#include "core/kernels/kernel.h"
 #include "headwright/errors.h"
 
 namespace headwright::check {
@@ -24,16 +24,16 @@ bool is_attention(const Subject& subject) { return subject.variant.kind == Kind:
 bool is_position(const Subject& subject) { return subject.variant.kind == Kind::position; }
 bool claims_causal(const Subject& subject) { return is_attention(subject) && subject.claims.causal; }
 bool claims_key_mask(const Subject& subject) { return is_attention(subject) && subject.claims.key_mask; }
-/// Padding moves the end of a context, which the masks of cross-attention are aligned to, and draws a random mask anew.
+/// Padding moves the end of a memory, which the masks of cross-attention are aligned to, and draws a random mask anew.
 bool claims_padding(const Subject& subject) {
   const auto moves = [&](const auto& item) {
     const auto* mask = std::get_if<Mask>(&item.second.data);
-    return mask != nullptr && (subject.claims.context ? !mask->sees_everything() : mask->reads_length());
+    return mask != nullptr && (subject.claims.memory ? !mask->sees_everything() : mask->reads_length());
   };
   return claims_key_mask(subject) && std::ranges::none_of(subject.values, moves);
 }
 bool claims_documents(const Subject& subject) {
-  return is_attention(subject) && subject.claims.document_ids && !subject.claims.context;
+  return is_attention(subject) && subject.claims.document_ids && !subject.claims.memory;
 }
 bool on_the_core(const Subject& subject) { return is_attention(subject) && subject.claims.core; }
 bool claims_cache(const Subject& subject) { return is_attention(subject) && subject.claims.cache; }

@@ -1,4 +1,4 @@
-// Gradients against central differences in float64, over inputs, context and every parameter.
+// Gradients against central differences in float64, over inputs, memory and every parameter.
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/autograd.h>
 
@@ -32,7 +32,7 @@ std::vector<at::Tensor> directions(const at::Tensor& tensor) {
 
 std::vector<Wanted> wanted(const Inputs& inputs, const torch::nn::Module& module) {
   std::vector<Wanted> all{{"x", inputs.x}};
-  if (inputs.context.defined()) all.push_back({"context", inputs.context});
+  if (inputs.memory.defined()) all.push_back({"memory", inputs.memory});
   for (const auto& item : module.named_parameters()) all.push_back({item.key(), item.value()});
   return all;
 }

@@ -43,9 +43,9 @@ std::optional<Subject> with_heads(const Subject& subject, std::int64_t n_kv_head
   dims.n_heads = kHeads;
   dims.n_kv_heads = n_kv_heads;
   dims.d_head = d_head;
-  Complaints complaints;
-  subject.variant.check(dims, subject.values, complaints);
-  if (!complaints.items().empty()) return {};
+  Issues issues;
+  subject.variant.check(dims, subject.values, issues);
+  if (!issues.items().empty()) return {};
   return Subject(subject.variant, dims, subject.values);
 }
 

@@ -61,11 +61,11 @@ std::string dropout_in_training(const Subject& subject) {
 
 Inputs with_masks(const Subject& subject, Inputs inputs) {
   if (!subject.claims.key_mask) return inputs;
-  const auto keys = (subject.claims.context ? inputs.context : inputs.x).size(1);
+  const auto keys = (subject.claims.memory ? inputs.memory : inputs.x).size(1);
   auto visible = at::ones({3, keys}, at::kBool);
   visible.select(0, 1).slice(0, keys / 2).fill_(false);
   visible.select(0, 2).fill_(false);
-  (subject.claims.context ? inputs.context_mask : inputs.key_mask) = std::move(visible);
+  (subject.claims.memory ? inputs.memory_mask : inputs.key_mask) = std::move(visible);
   return inputs;
 }
 
@@ -76,7 +76,7 @@ std::string batch_rows_independent(const Subject& subject) {
     const auto together = subject.call(*module, inputs);
     for (std::int64_t row = 0; row < 3; ++row) {
       auto alone = inputs;
-      for (auto* tensor : {&alone.x, &alone.context, &alone.key_mask, &alone.context_mask}) {
+      for (auto* tensor : {&alone.x, &alone.memory, &alone.key_mask, &alone.memory_mask}) {
         if (tensor->defined()) *tensor = tensor->slice(0, row, row + 1);
       }
       const auto far = difference(subject.call(*module, alone), together.slice(0, row, row + 1));
@@ -101,7 +101,7 @@ double rounding_error(const at::Tensor& y, const at::Tensor& exact) {
 Inputs cast(Inputs inputs, at::ScalarType dtype) {
   inputs.x = inputs.x.to(dtype);
   inputs.x.select(1, -1).zero_();
-  if (inputs.context.defined()) inputs.context = inputs.context.to(dtype);
+  if (inputs.memory.defined()) inputs.memory = inputs.memory.to(dtype);
   return inputs;
 }
 
@@ -131,13 +131,13 @@ std::string dtypes(const Subject& subject) {
 
 namespace {
 
-/// y, and the gradients of x, the context and all parameters.
+/// y, and the gradients of x, the memory and all parameters.
 std::vector<std::pair<std::string, at::Tensor>> results_of(const Subject& subject, torch::nn::Module& module,
                                                            Inputs inputs) {
   std::vector<std::pair<std::string, at::Tensor>> results;
   std::vector<std::pair<std::string, at::Tensor>> leaves{{"x", inputs.x = inputs.x.detach().requires_grad_()}};
-  if (inputs.context.defined()) {
-    leaves.emplace_back("context", inputs.context = inputs.context.detach().requires_grad_());
+  if (inputs.memory.defined()) {
+    leaves.emplace_back("memory", inputs.memory = inputs.memory.detach().requires_grad_());
   }
   for (const auto& item : module.named_parameters()) leaves.emplace_back(item.key(), item.value());
   const auto y = subject.call(module, inputs);

@@ -92,9 +92,9 @@ bool refused_by_limits(const ParamSpec& row, const Value& value) {
 }
 
 bool refused_by_check(const Subject& subject) {
-  Complaints complaints;
-  subject.variant.check(subject.dims, subject.values, complaints);
-  return !complaints.items().empty();
+  Issues issues;
+  subject.variant.check(subject.dims, subject.values, issues);
+  return !issues.items().empty();
 }
 
 /// "3", "[3]", "a mask"

@@ -16,7 +16,7 @@ namespace {
 /// Sizes small enough that a variant is checked within seconds.
 struct Sizes {
   std::int64_t d_model = 8, n_heads = 2;
-  std::optional<std::int64_t> n_kv_heads, d_head, context_length = 160, d_context;
+  std::optional<std::int64_t> n_kv_heads, d_head, context_length = 160, d_memory;
   std::string kernel = "auto";
 
   static constexpr auto fields() {
@@ -26,7 +26,7 @@ struct Sizes {
         field("n_kv_heads", &Sizes::n_kv_heads, "heads of keys and values; absent = n_heads", at_least(1)),
         field("d_head", &Sizes::d_head, "width of a head; absent = d_model / n_heads", at_least(1)),
         field("context_length", &Sizes::context_length, "longest sequence; absent = none is set", at_least(1)),
-        field("d_context", &Sizes::d_context, "width of the context; absent = d_model", at_least(1)),
+        field("d_memory", &Sizes::d_memory, "width of the memory; absent = d_model", at_least(1)),
         field("kernel", &Sizes::kernel, "attention kernel; auto = the first that can"),
     };
   }
@@ -37,7 +37,7 @@ struct Sizes {
               .n_kv_heads = n_kv_heads.value_or(n_heads),
               .d_head = d_head.value_or(d_model % n_heads == 0 ? d_model / n_heads : 0),
               .context_length = context_length.value_or(0),
-              .d_context = d_context.value_or(d_model),
+              .d_memory = d_memory.value_or(d_model),
               .kernel = kernel};
     return dims;
   }
@@ -81,9 +81,9 @@ class Checker {
   }
 
   void check(const Settings& settings) {
-    Complaints complaints;
-    variant_.check(settings.dims, settings.values, complaints);
-    for (const auto& [name, message] : complaints.items()) report(name, message);
+    Issues issues;
+    variant_.check(settings.dims, settings.values, issues);
+    for (const auto& [name, message] : issues.items()) report(name, message);
     if (reader_.problems.empty()) check_kernel(settings);
   }
 

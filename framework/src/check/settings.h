@@ -14,7 +14,7 @@ struct Settings {
 };
 
 /// Each assignment names a parameter of the variant or a size of a model and is read by the rules of a config; what is
-/// left out gets its default. Throws ConfigError with every problem, the variant's own complaints included.
+/// left out gets its default. Throws ConfigError with every problem, the variant's own issues included.
 Settings read_settings(const VariantSpec& variant, registry::Registry& registry,
                        const std::vector<std::string>& assignments);
 

@@ -72,8 +72,8 @@ std::string Subject::kernel_obstacle(bool training) const {
 Inputs Subject::draw(std::int64_t batch, std::int64_t seq, std::uint64_t seed) const {
   at::manual_seed(seed);
   Inputs inputs{.x = at::randn({batch, seq, d_in()}, at::kDouble)};
-  const auto d_context = dims.d_context > 0 ? dims.d_context : dims.d_model;
-  if (claims.context) inputs.context = at::randn({batch, kContextLength, d_context}, at::kDouble);
+  const auto d_memory = dims.d_memory > 0 ? dims.d_memory : dims.d_model;
+  if (claims.memory) inputs.memory = at::randn({batch, kContextLength, d_memory}, at::kDouble);
   return inputs;
 }
 

@@ -33,7 +33,7 @@ class Subject {
   /// Why the kernel that the dims force cannot compute this, in eval or in training; empty = it can.
   std::string kernel_obstacle(bool training = false) const;
 
-  /// Random x, and a context where one is claimed. Float64.
+  /// Random x, and a memory where one is claimed. Float64.
   Inputs draw(std::int64_t batch, std::int64_t seq, std::uint64_t seed = 7) const;
 
   /// y: (batch, seq, width). A position gives what its hooks make of x.

@@ -32,7 +32,7 @@ at::Tensor holes(std::int64_t keys) {
 }
 
 void set_mask(const Subject& subject, Inputs& inputs, const at::Tensor& mask) {
-  (subject.claims.context ? inputs.context_mask : inputs.key_mask) = mask;
+  (subject.claims.memory ? inputs.memory_mask : inputs.key_mask) = mask;
 }
 
 }  // namespace
@@ -63,14 +63,14 @@ std::string causal(const Subject& subject) {
 std::string key_mask(const Subject& subject) {
   const auto module = subject.make();
   auto inputs = subject.draw(2, subject.longest());
-  const auto& source = subject.claims.context ? inputs.context : inputs.x;
+  const auto& source = subject.claims.memory ? inputs.memory : inputs.x;
   const auto visible = holes(source.size(1));
   const auto hidden = visible.logical_not().unsqueeze(-1);  // (batch, keys, 1)
   set_mask(subject, inputs, visible);
   auto changed = inputs;
-  (subject.claims.context ? changed.context : changed.x) = at::where(hidden, source.neg() + 3, source);
+  (subject.claims.memory ? changed.memory : changed.x) = at::where(hidden, source.neg() + 3, source);
   auto far = (subject.call(*module, inputs) - subject.call(*module, changed)).abs();
-  if (!subject.claims.context) far = far.masked_fill(hidden, 0);  // a hidden token may still ask
+  if (!subject.claims.memory) far = far.masked_fill(hidden, 0);  // a hidden token may still ask
   if (const auto most = far.max().item<double>(); !(most <= kFloat64Noise)) {
     return "a hidden token influences the output of a visible one, by " + std::to_string(most);
   }
@@ -86,7 +86,7 @@ std::string padding(const Subject& subject) {
   const auto module = subject.make();
   for (const auto length : {subject.longest(), subject.many()}) {
     auto padded = subject.draw(2, length), alone = padded;
-    auto& kept = subject.claims.context ? alone.context : alone.x;
+    auto& kept = subject.claims.memory ? alone.memory : alone.x;
     const auto keys = kept.size(1);
     if (keys < 2) continue;
     auto visible = at::ones({2, keys}, at::kBool);
@@ -103,16 +103,16 @@ std::string padding(const Subject& subject) {
 std::string empty_rows(const Subject& subject) {
   const auto module = subject.make();
   auto inputs = subject.draw(2, subject.longest());
-  const auto keys = (subject.claims.context ? inputs.context : inputs.x).size(1);
+  const auto keys = (subject.claims.memory ? inputs.memory : inputs.x).size(1);
   auto visible = at::ones({2, keys}, at::kBool);
   visible.select(0, 1).fill_(false);
   set_mask(subject, inputs, visible);
   auto changed = inputs;
-  auto& hidden = subject.claims.context ? changed.context : changed.x;
+  auto& hidden = subject.claims.memory ? changed.memory : changed.x;
   hidden = hidden.neg() + 3;
   const auto of_others = subject.call(*module, changed).select(0, 1);
   inputs.x.requires_grad_(true);
-  if (inputs.context.defined()) inputs.context.requires_grad_(true);
+  if (inputs.memory.defined()) inputs.memory.requires_grad_(true);
   const auto y = subject.call(*module, inputs);
   if (!all_finite(y)) return "a row that sees nothing gives NaN or infinity";
   if (const auto far = difference(y.select(0, 1), of_others); far > kFloat64Noise) {
@@ -125,7 +125,7 @@ std::string empty_rows(const Subject& subject) {
     if (gradient.defined() && !all_finite(gradient))
       return "a row that sees nothing makes the gradient of " + item.key() + " NaN or infinite";
   }
-  for (const auto& x : {inputs.x, inputs.context}) {
+  for (const auto& x : {inputs.x, inputs.memory}) {
     if (x.defined() && x.grad().defined() && !all_finite(x.grad())) {
       return "a row that sees nothing makes the gradient of the inputs NaN or infinite";
     }

@@ -2,7 +2,7 @@
 
 #include <ATen/ATen.h>
 
-#include "core/kernel.h"
+#include "core/kernels/kernel.h"
 #include "headwright/shapes.h"
 
 namespace headwright {

@@ -13,8 +13,8 @@ constexpr double kStartOfQkScale = 10;  // of l2-normalised q and k, whose produ
 
 Dims completed(Dims dims, const QkvOptions& options) {
   dims.d_head = d_head_of(dims);
-  if (!options.cross) dims.d_context = dims.d_model;
-  if (dims.d_context == 0) dims.d_context = dims.d_model;
+  if (!options.cross) dims.d_memory = dims.d_model;
+  if (dims.d_memory == 0) dims.d_memory = dims.d_model;
   return dims;
 }
 
@@ -52,8 +52,8 @@ QkvAttention::QkvAttention(const Dims& dims, const QkvOptions& options)
   const auto d_q = dims_.n_heads * dims_.d_head;
   const auto d_kv = dims_.n_kv_heads * dims_.d_head;
   q_proj_ = register_module("q_proj", linear(dims_.d_model, d_q, options.qkv_bias));
-  k_proj_ = register_module("k_proj", linear(dims_.d_context, d_kv, options.qkv_bias));
-  v_proj_ = register_module("v_proj", linear(dims_.d_context, d_kv, options.qkv_bias));
+  k_proj_ = register_module("k_proj", linear(dims_.d_memory, d_kv, options.qkv_bias));
+  v_proj_ = register_module("v_proj", linear(dims_.d_memory, d_kv, options.qkv_bias));
   out_proj_ = register_module("out_proj", linear(d_q, dims_.d_model, options.out_bias));
   if (options.qk_norm == "rms") {
     q_norm_ = register_parameter("q_norm", at::ones({dims_.d_head}));
@@ -72,7 +72,7 @@ QkvAttention::QkvAttention(const Dims& dims, const QkvOptions& options)
 at::Tensor QkvAttention::forward(const Inputs& inputs) {
   const bool cross = options_.cross;
   check_inputs(inputs);
-  const auto& source = cross ? inputs.context : inputs.x;
+  const auto& source = cross ? inputs.memory : inputs.x;
   auto q = split_heads(q_proj_(inputs.x), dims_.n_heads);   // (batch, n_heads, seq, d_head)
   auto k = split_heads(k_proj_(source), dims_.n_kv_heads);  // (batch, n_kv_heads, keys, d_head)
   auto v = split_heads(v_proj_(source), dims_.n_kv_heads);
@@ -103,17 +103,16 @@ void QkvAttention::check_inputs(const Inputs& inputs) const {
     throw InputError("[attention] positions: a bias counts them along the cache; give none");
   }
   if (!options_.cross) return;
-  if (!inputs.context.defined()) {
+  if (!inputs.memory.defined()) {
     throw InputError(
-        "[attention] context: got nothing, expected the sequence that cross-attention reads; give `context`");
+        "[attention] memory: got nothing, expected the sequence that cross-attention reads; give `memory`");
   }
-  if (inputs.cache != nullptr) throw InputError("[attention] cache: cross-attention has none; give the whole context");
-  expect_sequence("context", inputs.context, "d_context", dims_.d_context);
-  if (inputs.context.size(0) != inputs.x.size(0)) {
-    refuse_shape("attention", "context", inputs.context, "the batch size of x " + shape_text(inputs.x));
+  if (inputs.cache != nullptr) throw InputError("[attention] cache: cross-attention has none; give the whole memory");
+  expect_sequence("memory", inputs.memory, "d_memory", dims_.d_memory);
+  if (inputs.memory.size(0) != inputs.x.size(0)) {
+    refuse_shape("attention", "memory", inputs.memory, "the batch size of x " + shape_text(inputs.x));
   }
-  expect_of_tokens("context_mask", inputs.context_mask, at::kBool, "bool, true = visible", inputs.context, "context",
-                   0);
+  expect_of_tokens("memory_mask", inputs.memory_mask, at::kBool, "bool, true = visible", inputs.memory, "memory", 0);
 }
 
 /// Source: rms, Team Qwen 2025, arXiv:2505.09388, section 2; l2, Henry et al. 2020, arXiv:2010.04245.
@@ -141,9 +140,9 @@ Scoring QkvAttention::scoring(const Inputs& inputs) const {
   if (qk_scale_.defined()) scoring.scale = 1;  // the learned one stands in its place
   if (!biases_) return scoring;
   scoring.modifiers.push_back(position_->bias());
-  if (options_.cross && inputs.context.defined()) {  // each sequence counts from its own start, as in a rotation
+  if (options_.cross && inputs.memory.defined()) {  // each sequence counts from its own start, as in a rotation
     scoring.q_positions = positions_of(inputs);
-    scoring.k_positions = positions_along(inputs.context, 1);
+    scoring.k_positions = positions_along(inputs.memory, 1);
   } else if (inputs.positions.defined()) {
     scoring.q_positions = scoring.k_positions = inputs.positions;
   }
@@ -163,7 +162,7 @@ Scoring QkvAttention::scoring(const Inputs& inputs, const ScoreOptions& options)
 Claims QkvAttention::score_claims(const ScoreOptions& options) {
   const bool causal = options.mask.hides_future() && !options.cross;
   return {.causal = causal,
-          .context = options.cross,
+          .memory = options.cross,
           .key_mask = true,
           .core = true,
           .cost = "O(seq^2 d_model)",
@@ -171,53 +170,53 @@ Claims QkvAttention::score_claims(const ScoreOptions& options) {
           .document_ids = options.mask.reads_documents()};
 }
 
-void QkvAttention::check_scores(const Dims& dims, const ScoreOptions& options, Complaints& complaints) {
-  check_options(dims, options, complaints);
+void QkvAttention::check_scores(const Dims& dims, const ScoreOptions& options, Issues& issues) {
+  check_options(dims, options, issues);
   const auto* position = options.position.variant;
   const bool biases = position != nullptr && position->claims(dims, options.position.values).bias;
   if (options.bias_order == "last" && (!biases || options.modifiers.empty())) {
-    complaints.add("bias_order", "has no effect without both modifiers and a position that changes scores");
+    issues.add("bias_order", "has no effect without both modifiers and a position that changes scores");
   }
   if (options.scale && *options.scale > std::numeric_limits<float>::max()) {
-    complaints.add("scale", "got a number that float32, in which scores are made, does not hold");
+    issues.add("scale", "got a number that float32, in which scores are made, does not hold");
   }
   if (options.scale && options.qk_norm == "l2") {
-    complaints.add("scale", "has no place beside qk_norm: l2, which learns a scale for each head");
+    issues.add("scale", "has no place beside qk_norm: l2, which learns a scale for each head");
   }
   if (options.cross && options.mask.reads_documents()) {
-    complaints.add("mask", "got document, but a context has no document ids");
+    issues.add("mask", "got document, but a memory has no document ids");
   }
 }
 
-void QkvAttention::check_options(const Dims& dims, const QkvOptions& options, Complaints& complaints) {
+void QkvAttention::check_options(const Dims& dims, const QkvOptions& options, Issues& issues) {
   if (options.qk_norm == "none" && options.qk_norm_eps != QkvOptions{}.qk_norm_eps) {
-    complaints.add("qk_norm_eps", "has no effect without qk_norm; leave it out, or give qk_norm: rms or l2");
+    issues.add("qk_norm_eps", "has no effect without qk_norm; leave it out, or give qk_norm: rms or l2");
   }
   const auto* position = options.position.variant;
   if (position == nullptr) return;
   const auto claims = position->claims(dims, options.position.values);
   if (!claims.rotate && !claims.bias) {
-    complaints.add("position", "got '" + position->name +
-                                   "', which neither rotates q and k nor changes scores; expected one that does, such "
-                                   "as rope or alibi");
+    issues.add("position", "got '" + position->name +
+                               "', which neither rotates q and k nor changes scores; expected one that does, such "
+                               "as rope or alibi");
   }
-  Complaints inner;  // of the position about its own values, which stand below `position`
+  Issues inner;  // of the position about its own values, which stand below `position`
   position->check(dims, options.position.values, inner);
-  for (const auto& item : inner.items()) complaints.add("position", item.name + ": " + item.message);
+  for (const auto& item : inner.items()) issues.add("position", item.name + ": " + item.message);
 }
 
-void QkvAttention::check_heads(const Dims& dims, Complaints& complaints) {
+void QkvAttention::check_heads(const Dims& dims, Issues& issues) {
   const auto got = [](std::int64_t number) { return "got " + std::to_string(number); };
-  if (dims.n_heads < 1) complaints.add("n_heads", got(dims.n_heads) + ", expected at least 1");
-  if (dims.n_kv_heads < 1) complaints.add("n_kv_heads", got(dims.n_kv_heads) + ", expected at least 1");
+  if (dims.n_heads < 1) issues.add("n_heads", got(dims.n_heads) + ", expected at least 1");
+  if (dims.n_kv_heads < 1) issues.add("n_kv_heads", got(dims.n_kv_heads) + ", expected at least 1");
   if (dims.n_heads < 1 || dims.n_kv_heads < 1) return;
   if (dims.n_heads % dims.n_kv_heads != 0) {
-    complaints.add("n_heads",
-                   got(dims.n_heads) + ", but n_kv_heads = " + std::to_string(dims.n_kv_heads) + " does not divide it");
+    issues.add("n_heads",
+               got(dims.n_heads) + ", but n_kv_heads = " + std::to_string(dims.n_kv_heads) + " does not divide it");
   }
   if (dims.d_head == 0 && dims.d_model % dims.n_heads != 0) {
-    complaints.add("d_model", got(dims.d_model) + ", but n_heads = " + std::to_string(dims.n_heads) +
-                                  " does not divide it; change one of them, or give d_head");
+    issues.add("d_model", got(dims.d_model) + ", but n_heads = " + std::to_string(dims.n_heads) +
+                              " does not divide it; change one of them, or give d_head");
   }
 }
 

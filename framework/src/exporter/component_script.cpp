@@ -88,7 +88,7 @@ std::string guard(const Part& part, const std::string& name, const at::Tensor& x
 void define_choice(Part& part, const Inputs& example) {
   std::string text = part.signature.declaration();
   if (!part.dynamic) text += guard(part, "x", example.x);
-  if (!part.dynamic && part.signature.context) text += guard(part, "context", example.context);
+  if (!part.dynamic && part.signature.memory) text += guard(part, "memory", example.memory);
   for (const auto& choice : part.signature.choices()) {
     const auto given = choice.optional_names();
     const auto name = "forward_" + (given.empty() ? "plain" : support::join(given, "_"));

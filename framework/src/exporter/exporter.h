@@ -1,9 +1,9 @@
 // A model as a file. TorchScript for stock PyTorch; safetensors for the weights alone.
 //
 // TorchScript keeps the module tree with its names. The model takes
-//   forward(x, [context], [key_mask: Optional[Tensor] = None], [context_mask: Optional[Tensor] = None],
+//   forward(x, [memory], [key_mask: Optional[Tensor] = None], [memory_mask: Optional[Tensor] = None],
 //           [document_ids: Optional[Tensor] = None])
-// where `context` is there if a layer reads one (an encoder reads it first), the masks (true = visible) if every
+// where `memory` is there if a layer reads one (an encoder reads it first), the masks (true = visible) if every
 // attention that they concern honours one, and the documents if a layer reads them. Each attention layer can be called
 // on its own, with what it claims itself. No dropout, whatever train() says.
 #pragma once

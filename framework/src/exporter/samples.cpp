@@ -8,10 +8,10 @@
 namespace headwright::exporter {
 namespace {
 
-/// Width of the context that the layers read: an encoder's output, or what comes in.
-std::int64_t context_width(const bind::ModelPlan& plan) {
-  if (!plan.takes_context()) return 0;
-  return plan.encoder ? plan.encoder->last_dims().d_model : plan.context_width();
+/// Width of the memory that the layers read: an encoder's output, or what comes in.
+std::int64_t memory_width(const bind::ModelPlan& plan) {
+  if (!plan.takes_memory()) return 0;
+  return plan.encoder ? plan.encoder->last_dims().d_model : plan.memory_width();
 }
 
 }  // namespace
@@ -19,13 +19,13 @@ std::int64_t context_width(const bind::ModelPlan& plan) {
 Samples::Samples(const bind::Plan& plan)
     : plan_(plan.model),
       dtype_(model::dtype_from(plan.run.dtype)),
-      d_context_(context_width(plan.model)),
+      d_memory_(memory_width(plan.model)),
       generator_(at::make_generator<at::CPUGeneratorImpl>(123)) {}
 
 Inputs Samples::inputs(const Size& size) {
   auto inputs = component(size, plan_.dims.d_model, plan_.embedding ? plan_.embedding->vocab_size : 0);
-  if (plan_.takes_context()) {
-    inputs.context = sequence(size.batch, size.context_len, plan_.context_width(), plan_.context_vocab_size());
+  if (plan_.takes_memory()) {
+    inputs.memory = sequence(size.batch, size.memory_len, plan_.memory_width(), plan_.memory_vocab_size());
   }
   return inputs;
 }
@@ -35,9 +35,9 @@ Inputs Samples::component(const Size& size, std::int64_t width, std::int64_t voc
   inputs.x = sequence(size.batch, size.seq, width, vocab_size);
   inputs.key_mask = mask(size.batch, size.seq);
   inputs.document_ids = document_ids(size);
-  if (d_context_ > 0) {
-    inputs.context = sequence(size.batch, size.context_len, d_context_, 0);
-    inputs.context_mask = mask(size.batch, size.context_len);
+  if (d_memory_ > 0) {
+    inputs.memory = sequence(size.batch, size.memory_len, d_memory_, 0);
+    inputs.memory_mask = mask(size.batch, size.memory_len);
   }
   return inputs;
 }

@@ -8,7 +8,7 @@
 namespace headwright::exporter {
 
 struct Size {
-  std::int64_t batch = 0, seq = 0, context_len = 0;
+  std::int64_t batch = 0, seq = 0, memory_len = 0;
 };
 
 class Samples {
@@ -29,7 +29,7 @@ class Samples {
 
   const bind::ModelPlan& plan_;
   const at::ScalarType dtype_;
-  const std::int64_t d_context_;  // of what the layers read; 0 = none reads a context
+  const std::int64_t d_memory_;  // of what the layers read; 0 = none reads a memory
   at::Generator generator_;
 };
 

@@ -80,8 +80,8 @@ class Builder {
     auto text = signature.declaration();
     if (model_.encoder && plan_.encoder) {
       script_.module.register_module("encoder", encoder(*plan_.encoder));
-      text += "    context = self.encoder.forward(context" +
-              std::string(signature.context_mask ? ", context_mask" : "") + ")\n";
+      text += "    memory = self.encoder.forward(memory" + std::string(signature.memory_mask ? ", memory_mask" : "") +
+              ")\n";
     }
     text += stack(script_.module, model_, plan_, "", signature);
     if (model_.head) {
@@ -97,11 +97,11 @@ class Builder {
   }
 
  private:
-  /// Its key mask is the context mask of the model.
+  /// Its key mask is the memory mask of the model.
   jit::Module encoder(const bind::StackPlan& plan) {
     in_encoder_ = true;
     auto module = container("encoder", unit_);
-    const Signature own{.key_mask = script_.signature.context_mask};
+    const Signature own{.key_mask = script_.signature.memory_mask};
     const auto text = stack(module, *model_.encoder, plan, "encoder.", own);
     module.define(own.declaration() + text + "    return x\n");
     in_encoder_ = false;
@@ -204,8 +204,8 @@ class Builder {
 }  // namespace
 
 Inputs Part::sample(Samples& samples, const Size& size) const {
-  const auto seq = in_encoder ? size.context_len : size.seq;
-  return samples.component({size.batch, seq, size.context_len}, width, vocab_size);
+  const auto seq = in_encoder ? size.memory_len : size.seq;
+  return samples.component({size.batch, seq, size.memory_len}, width, vocab_size);
 }
 
 Script make_script(model::Model& model, const bind::Plan& plan, const Size& size) {

@@ -21,7 +21,7 @@ struct Part {
   std::int64_t width = 0;       // of its x, where that is features
   std::int64_t vocab_size = 0;  // of its x, where that is token ids
   bool dynamic = true;          // takes any batch size and length
-  bool in_encoder = false;      // its sequence is the context of the model
+  bool in_encoder = false;      // its sequence is the memory of the model
   torch::jit::Module scripted;
 
   /// Inputs of its own where the model gets inputs of that size.

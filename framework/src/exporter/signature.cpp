@@ -14,14 +14,14 @@ struct Optional {
   at::Tensor Inputs::* value;
 };
 constexpr std::array kOptional{Optional{"key_mask", &Signature::key_mask, &Inputs::key_mask},
-                               Optional{"context_mask", &Signature::context_mask, &Inputs::context_mask},
+                               Optional{"memory_mask", &Signature::memory_mask, &Inputs::memory_mask},
                                Optional{"document_ids", &Signature::document_ids, &Inputs::document_ids}};
 
 }  // namespace
 
 std::vector<std::string> Signature::names() const {
   std::vector<std::string> names{"x"};
-  if (context) names.emplace_back("context");
+  if (memory) names.emplace_back("memory");
   for (auto& name : optional_names()) names.push_back(std::move(name));
   return names;
 }
@@ -36,7 +36,7 @@ std::vector<std::string> Signature::optional_names() const {
 
 std::string Signature::declaration() const {
   std::string text = "def forward(self, x";
-  if (context) text += ", context";
+  if (memory) text += ", memory";
   for (const auto& name : optional_names()) text += ", " + name + ": Optional[Tensor] = None";
   return text + "):\n";
 }
@@ -48,14 +48,14 @@ std::string Signature::arguments(const std::string& x) const {
 }
 
 std::string Signature::named_arguments(const std::string& x) const {
-  auto text = Signature{.context = context}.arguments(x);
+  auto text = Signature{.memory = memory}.arguments(x);
   for (const auto& name : optional_names()) text += ", " + name + "=" + name;
   return text;
 }
 
 std::vector<at::Tensor> Signature::values(const Inputs& inputs) const {
   std::vector<at::Tensor> values{inputs.x};
-  if (context) values.push_back(inputs.context);
+  if (memory) values.push_back(inputs.memory);
   for (const auto& it : kOptional) {
     if (this->*it.taken) values.push_back(inputs.*it.value);
   }
@@ -66,7 +66,7 @@ Inputs Signature::inputs(const std::vector<at::Tensor>& values) const {
   Inputs inputs;
   auto next = values.begin();
   inputs.x = *next++;
-  if (context) inputs.context = *next++;
+  if (memory) inputs.memory = *next++;
   for (const auto& it : kOptional) {
     if (this->*it.taken) inputs.*it.value = *next++;
   }
@@ -87,23 +87,23 @@ std::vector<Signature> Signature::choices() const {
 }
 
 Signature Signature::both(const Signature& other) const {
-  return {.context = context || other.context,
+  return {.memory = memory || other.memory,
           .key_mask = key_mask || other.key_mask,
-          .context_mask = context_mask || other.context_mask,
+          .memory_mask = memory_mask || other.memory_mask,
           .document_ids = document_ids || other.document_ids};
 }
 
 Signature Signature::within(const Signature& other) const {
-  return {.context = context,
+  return {.memory = memory,
           .key_mask = key_mask && other.key_mask,
-          .context_mask = context_mask && other.context_mask,
+          .memory_mask = memory_mask && other.memory_mask,
           .document_ids = document_ids && other.document_ids};
 }
 
 Signature signature_of(const Claims& claims) {
-  return {.context = claims.context,
-          .key_mask = claims.key_mask && !claims.context,
-          .context_mask = claims.key_mask && claims.context,
+  return {.memory = claims.memory,
+          .key_mask = claims.key_mask && !claims.memory,
+          .memory_mask = claims.key_mask && claims.memory,
           .document_ids = claims.document_ids};
 }
 
@@ -114,9 +114,9 @@ Signature signature_of(const bind::BlockPlan& plan) {
 }
 
 Signature signature_of(const bind::ModelPlan& plan) {
-  return {.context = plan.takes_context(),
+  return {.memory = plan.takes_memory(),
           .key_mask = plan.takes_key_mask(),
-          .context_mask = plan.takes_context_mask(),
+          .memory_mask = plan.takes_memory_mask(),
           .document_ids = plan.takes_document_ids()};
 }
 

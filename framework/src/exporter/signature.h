@@ -2,8 +2,8 @@
 //
 //   forward(x)                                                       self-attention that honours no mask
 //   forward(x, key_mask: Optional[Tensor] = None)                    self-attention that does
-//   forward(x, context, context_mask: Optional[Tensor] = None)       cross-attention
-//   forward(x, context, key_mask = None, context_mask = None)        a model that has both
+//   forward(x, memory, memory_mask: Optional[Tensor] = None)       cross-attention
+//   forward(x, memory, key_mask = None, memory_mask = None)        a model that has both
 // A last `document_ids: Optional[Tensor] = None` follows where something reads them.
 #pragma once
 #include <string>
@@ -15,8 +15,8 @@
 namespace headwright::exporter {
 
 struct Signature {
-  bool context = false;                                               // always given
-  bool key_mask = false, context_mask = false, document_ids = false;  // may be left out
+  bool memory = false;                                               // always given
+  bool key_mask = false, memory_mask = false, document_ids = false;  // may be left out
 
   std::vector<std::string> names() const;             // x first
   std::vector<std::string> optional_names() const;    // those that may be left out
@@ -29,9 +29,9 @@ struct Signature {
 
   /// Every way to call it: all that may be left out, each part of it, nothing; the fullest first.
   std::vector<Signature> choices() const;
-  Signature without_optional() const { return {.context = context}; }
+  Signature without_optional() const { return {.memory = memory}; }
   Signature both(const Signature& other) const;    // what one of them takes
-  Signature within(const Signature& other) const;  // what both take; the context as here
+  Signature within(const Signature& other) const;  // what both take; the memory as here
 };
 
 /// An attention layer's own, by its claims.

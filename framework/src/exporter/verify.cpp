@@ -62,7 +62,7 @@ Comparison compare(const torch::jit::Module& module, const Signature& signature,
 
 [[noreturn]] void refuse(const std::string& what, const Inputs& inputs, const std::string& fault) {
   throw Error(what + ": exported, it differs from the model at x " + shape_text(inputs.x) +
-              (inputs.context.defined() ? ", context " + shape_text(inputs.context) : "") + ": " + fault);
+              (inputs.memory.defined() ? ", memory " + shape_text(inputs.memory) : "") + ": " + fault);
 }
 
 /// What a call that leaves out the rest would be given.

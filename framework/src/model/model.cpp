@@ -135,11 +135,11 @@ Model::Model(const bind::ModelPlan& plan) {
 }
 
 at::Tensor Model::encode(const Inputs& inputs) {
-  if (!encoder) return inputs.context;
+  if (!encoder) return inputs.memory;
   // Positions, documents and the cache are those of x
-  Inputs own{.x = inputs.context, .key_mask = inputs.context_mask, .recorder = inputs.recorder};
-  own.path = inputs.with(inputs.context, "encoder").path;
-  return encoder->forward(own);  // (batch, context_len, d_context)
+  Inputs own{.x = inputs.memory, .key_mask = inputs.memory_mask, .recorder = inputs.recorder};
+  own.path = inputs.with(inputs.memory, "encoder").path;
+  return encoder->forward(own);  // (batch, memory_len, d_memory)
 }
 
 std::vector<std::pair<std::string, std::shared_ptr<Attention>>> Model::attentions() const {
@@ -159,7 +159,7 @@ std::vector<std::pair<std::string, std::shared_ptr<Attention>>> Model::attention
 
 at::Tensor Model::forward(const Inputs& inputs) {
   auto all = inputs;
-  all.context = encode(inputs);
+  all.memory = encode(inputs);
   const auto x = run(all);  // (batch, seq, d_model)
   return head ? head->forward(x) : x;
 }

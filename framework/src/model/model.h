@@ -80,7 +80,7 @@ class Stack : public torch::nn::Module {
   std::shared_ptr<torch::nn::Module> block_list_;
 };
 
-/// Makes of a sequence what the layers of the model read as their context.
+/// Makes of a sequence what the layers of the model read as their memory.
 class Encoder final : public Stack {
  public:
   Encoder(const bind::StackPlan& plan, const at::Tensor& tied_weight);
@@ -92,17 +92,17 @@ class Model final : public Stack {
   explicit Model(const bind::ModelPlan& plan);
 
   /// inputs.x: token ids (batch, seq) with an embedding, else features (batch, seq, d_model).
-  /// inputs.context: what the encoder reads, where there is one: token ids (batch, context_len), or features. Its mask
+  /// inputs.memory: what the encoder reads, where there is one: token ids (batch, memory_len), or features. Its mask
   /// hides keys from the encoder's own layers and from those that read its output.
   at::Tensor forward(const Inputs& inputs);
 
-  /// What the layers read as their context: the encoder's output, or what came in.
+  /// What the layers read as their memory: the encoder's output, or what came in.
   at::Tensor encode(const Inputs& inputs);
 
   /// Every attention with its path, from input to output: "encoder.blocks.0.attention", "blocks.0.cross_attention".
   std::vector<std::pair<std::string, std::shared_ptr<Attention>>> attentions() const;
 
-  std::shared_ptr<Encoder> encoder;  // null = the context is read as it comes
+  std::shared_ptr<Encoder> encoder;  // null = the memory is read as it comes
   std::shared_ptr<Head> head;        // null = features come out
   bool tied = false;                 // head.weight is embedding.token.weight
 };

@@ -152,9 +152,8 @@ void guard(VariantSpec& spec, const fs::path& file) {
   spec.claims = [where = where + "claims", inner = spec.claims](const Dims& dims, const ParamMap& values) {
     return guarded(where, [&] { return inner(dims, values); });
   };
-  spec.check = [where = where + "check", inner = spec.check](const Dims& dims, const ParamMap& values,
-                                                             Complaints& complaints) {
-    guarded(where, [&] { inner(dims, values, complaints); });
+  spec.check = [where = where + "check", inner = spec.check](const Dims& dims, const ParamMap& values, Issues& issues) {
+    guarded(where, [&] { inner(dims, values, issues); });
   };
   spec.make = [where = where + "make", inner = spec.make](const Dims& dims, const ParamMap& values) {
     auto module = guarded(where, [&] { return inner(dims, values); });

@@ -4,11 +4,11 @@
 #include <tuple>
 
 #include "headwright/errors.h"
-#include "registry/cache.h"
 #include "registry/elf.h"
 #include "registry/library.h"
 #include "registry/probe.h"
 #include "registry/search.h"
+#include "registry/verdict_cache.h"
 #include "support/text.h"
 
 namespace headwright::registry {

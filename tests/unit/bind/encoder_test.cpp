@@ -44,33 +44,33 @@ TEST(Encoder, TakesWhatItLeavesOutFromTheModel) {
   EXPECT_EQ(encoder.dims.context_length, 6);
   EXPECT_EQ(encoder.blocks[0].dims.d_head, 4);
   EXPECT_EQ(encoder.embedding->vocab_size, 11);
-  EXPECT_TRUE(plan.model.takes_context());
+  EXPECT_TRUE(plan.model.takes_memory());
   EXPECT_TRUE(plan.model.takes_key_mask());
-  EXPECT_TRUE(plan.model.takes_context_mask());
+  EXPECT_TRUE(plan.model.takes_memory_mask());
   EXPECT_FALSE(plan.model.takes_document_ids());
 }
 
 TEST(Encoder, HandsItsOwnWidthToTheLayersThatReadIt) {
   const auto plan = plan_of(kModel, {"model.encoder.d_model=12", "model.encoder.n_heads=3",
                                      "model.encoder.embedding={vocab_size: 5}", "model.encoder.context_length=9"});
-  EXPECT_EQ(plan.model.blocks[0].cross_dims.d_context, 12);
+  EXPECT_EQ(plan.model.blocks[0].cross_dims.d_memory, 12);
   EXPECT_EQ(plan.model.encoder->blocks[0].dims.n_kv_heads, 3);
   EXPECT_EQ(plan.model.encoder->blocks[0].dims.d_head, 4);
-  EXPECT_EQ(plan.model.longest_context(), 9);
-  EXPECT_EQ(plan.model.context_vocab_size(), 5);
+  EXPECT_EQ(plan.model.longest_memory(), 9);
+  EXPECT_EQ(plan.model.memory_vocab_size(), 5);
 }
 
-TEST(CrossAttention, ReadsTheContextUnlessTheConfigSaysOtherwise) {
+TEST(CrossAttention, ReadsTheMemoryUnlessTheConfigSaysOtherwise) {
   const auto plan = plan_of(kModel);
-  EXPECT_TRUE(plan.model.blocks[0].cross_claims.context);
-  EXPECT_FALSE(plan.model.blocks[0].claims.context);
+  EXPECT_TRUE(plan.model.blocks[0].cross_claims.memory);
+  EXPECT_FALSE(plan.model.blocks[0].claims.memory);
   const auto* slot = plan.resolved.find("model")->find("blocks")->find("b")->find("cross_attention");
   EXPECT_EQ(slot->find("cross")->text, "true");
   EXPECT_EQ(slot->find("cross")->mark.file, "default");
   EXPECT_THAT(problems_of(kModel, {"model.blocks.b.cross_attention={name: softmax, cross: false}"}),
-              HasSubstr("model.blocks.b.cross_attention: 'softmax' reads no context with cross: false"));
+              HasSubstr("model.blocks.b.cross_attention: 'softmax' reads no memory with cross: false"));
   EXPECT_THAT(problems_of(kModel, {"model.blocks.b.cross_attention=causal_attention"}),
-              HasSubstr("model.blocks.b.cross_attention: 'causal_attention' reads no context; expected a variant"));
+              HasSubstr("model.blocks.b.cross_attention: 'causal_attention' reads no memory; expected a variant"));
 }
 
 TEST(CrossAttention, HasNoPlaceInParallelOrder) {
@@ -96,13 +96,13 @@ TEST(Encoder, IsRefusedWhereItDoesNotFit) {
               HasSubstr("model.encoder.embedding.tied: got true, but the model has no embedding"));
   EXPECT_THAT(problems_of(kModel, {"model.encoder.d_model=12"}),
               HasSubstr("model.encoder.embedding.tied: got true, but the encoder has d_model = 12"));
-  EXPECT_THAT(problems_of(kModel, {"model.d_context=8"}), HasSubstr("model.d_context: has no place beside an encoder"));
+  EXPECT_THAT(problems_of(kModel, {"model.d_memory=8"}), HasSubstr("model.d_memory: has no place beside an encoder"));
   EXPECT_THAT(problems_of(kModel, {"model.blocks.b.cross_attention=null"}),
-              HasSubstr("model.encoder: has no effect: no layer of the model reads a context"));
+              HasSubstr("model.encoder: has no effect: no layer of the model reads a memory"));
   EXPECT_THAT(problems_of(kModel, {"model.encoder.blocks.b.cross_attention=softmax"}),
               HasSubstr("model.encoder.blocks.b.cross_attention: has no place in an encoder"));
   EXPECT_THAT(problems_of(kModel, {"model.encoder.blocks.b.attention={name: softmax, cross: true}"}),
-              HasSubstr("model.encoder.blocks.b.attention: 'softmax' reads a context here"));
+              HasSubstr("model.encoder.blocks.b.attention: 'softmax' reads a memory here"));
   EXPECT_THAT(problems_of(kModel, {"model.encoder.blocks.b.attention={name: softmax, mask: document}"}),
               HasSubstr("model.encoder.blocks.b.attention: 'softmax' reads document ids here"));
 }
@@ -115,19 +115,19 @@ TEST(Encoder, HintsNameThePlacesOfTheSectionAtHand) {
   EXPECT_THAT(problems_of(kModel, {"model.blocks.b.cross_attn=softmax"}), HasSubstr("did you mean 'cross_attention'?"));
 }
 
-TEST(Encoder, ItsInputIsTheContext) {
-  const auto with = [](const std::string& context) {
-    return problems_of(kModel, {"input={tokens: [[1, 2], [3, 4]], context: " + context + "}"});
+TEST(Encoder, ItsInputIsTheMemory) {
+  const auto with = [](const std::string& memory) {
+    return problems_of(kModel, {"input={tokens: [[1, 2], [3, 4]], memory: " + memory + "}"});
   };
   EXPECT_THAT(with("{tokens: [[1, 2, 3], [4, 5, 6]], lengths: [3, 1]}"), IsEmpty());
   EXPECT_THAT(with("{random: {shape: [2, 3]}}"), IsEmpty());
   EXPECT_THAT(with("{tokens: [[1, 2, 3], [4, 5, 11]]}"),
-              HasSubstr("input.context.tokens.1.2: got token id 11, expected 0 to 10"));
+              HasSubstr("input.memory.tokens.1.2: got token id 11, expected 0 to 10"));
   EXPECT_THAT(with("{values: [[[1, 2]], [[3, 4]]]}"),
-              HasSubstr("input.context.values: got features, but the encoder has an embedding"));
+              HasSubstr("input.memory.values: got features, but the encoder has an embedding"));
   EXPECT_THAT(with("{random: {shape: [2, 7]}}"), HasSubstr("got 7 tokens, but model.encoder.context_length is 6"));
   EXPECT_THAT(problems_of(kModel, {"input.tokens=[[1, 2]]"}),
-              HasSubstr("input.context: missing: the model has an encoder"));
+              HasSubstr("input.memory: missing: the model has an encoder"));
 }
 
 TEST(DocumentIds, AreReadWhereALayerReadsThem) {

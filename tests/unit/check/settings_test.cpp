@@ -36,7 +36,7 @@ TEST(CheckSettings, AreTheDefaultsWhereNothingIsGiven) {
   EXPECT_EQ(settings.dims.n_kv_heads, 2);
   EXPECT_EQ(settings.dims.d_head, 4);
   EXPECT_EQ(settings.dims.context_length, 160);
-  EXPECT_EQ(settings.dims.d_context, 8);
+  EXPECT_EQ(settings.dims.d_memory, 8);
   EXPECT_EQ(settings.values.size(), test::variant("softmax").params.size());
   EXPECT_EQ(value<double>(settings, "dropout"), 0);
 }

@@ -38,34 +38,34 @@ TEST(QkvAttention, ProjectsToHeadsOfQueriesAndFewerHeadsOfKeys) {
   EXPECT_THAT(named(Plain(kDims)),
               ElementsAre("q_proj.weight [12, 12]", "k_proj.weight [6, 12]", "v_proj.weight [6, 12]",
                           "out_proj.weight [12, 12]", "out_proj.bias [12]"));
-  const Dims wide{.d_model = 12, .n_heads = 4, .n_kv_heads = 4, .d_head = 5, .d_context = 7};
+  const Dims wide{.d_model = 12, .n_heads = 4, .n_kv_heads = 4, .d_head = 5, .d_memory = 7};
   EXPECT_THAT(named(Plain(wide, {.qkv_bias = true, .out_bias = false, .cross = true})),
               ElementsAre("q_proj.weight [20, 12]", "q_proj.bias [20]", "k_proj.weight [20, 7]", "k_proj.bias [20]",
                           "v_proj.weight [20, 7]", "v_proj.bias [20]", "out_proj.weight [12, 20]"));
 }
 
-TEST(QkvAttention, ReadsKeysAndValuesOfTheContextWhenCross) {
-  Plain cross({.d_model = 12, .n_heads = 4, .n_kv_heads = 2, .d_context = 5}, {.cross = true});
-  const auto x = at::randn({2, 3, 12}), context = at::randn({2, 7, 5});
-  EXPECT_EQ(cross.forward({.x = x, .context = context}).sizes(), x.sizes());
+TEST(QkvAttention, ReadsKeysAndValuesOfTheMemoryWhenCross) {
+  Plain cross({.d_model = 12, .n_heads = 4, .n_kv_heads = 2, .d_memory = 5}, {.cross = true});
+  const auto x = at::randn({2, 3, 12}), memory = at::randn({2, 7, 5});
+  EXPECT_EQ(cross.forward({.x = x, .memory = memory}).sizes(), x.sizes());
   EXPECT_FALSE(cross.last_scoring.same_sequence);
   EXPECT_THAT([&] { cross.forward({.x = x}); },
-              ThrowsMessage<InputError>(HasSubstr("[attention] context: got nothing")));
-  EXPECT_THAT([&] { cross.forward({.x = x, .context = at::randn({2, 7, 12})}); },
-              ThrowsMessage<ShapeError>(HasSubstr("context: got (2, 7, 12), expected (batch, length, d_context = 5)")));
-  EXPECT_THAT([&] { cross.forward({.x = x, .context = at::randn({1, 7, 5})}); },
+              ThrowsMessage<InputError>(HasSubstr("[attention] memory: got nothing")));
+  EXPECT_THAT([&] { cross.forward({.x = x, .memory = at::randn({2, 7, 12})}); },
+              ThrowsMessage<ShapeError>(HasSubstr("memory: got (2, 7, 12), expected (batch, length, d_memory = 5)")));
+  EXPECT_THAT([&] { cross.forward({.x = x, .memory = at::randn({1, 7, 5})}); },
               ThrowsMessage<ShapeError>(HasSubstr("the batch size of x (2, 3, 12)")));
 }
 
 TEST(QkvAttention, TakesTheMaskOfWhatItReads) {
   const auto x = at::randn({2, 3, 12});
-  const auto key_mask = at::ones({2, 3}, at::kBool), context_mask = at::ones({2, 7}, at::kBool);
+  const auto key_mask = at::ones({2, 3}, at::kBool), memory_mask = at::ones({2, 7}, at::kBool);
   Plain self(kDims), cross(kDims, {.cross = true});
   self.forward({.x = x, .key_mask = key_mask});
   EXPECT_TRUE(self.last_scoring.key_mask.is_same(key_mask));
   EXPECT_TRUE(self.last_scoring.same_sequence);
-  cross.forward({.x = x, .context = at::randn({2, 7, 12}), .context_mask = context_mask});
-  EXPECT_TRUE(cross.last_scoring.key_mask.is_same(context_mask));
+  cross.forward({.x = x, .memory = at::randn({2, 7, 12}), .memory_mask = memory_mask});
+  EXPECT_TRUE(cross.last_scoring.key_mask.is_same(memory_mask));
 }
 
 TEST(QkvAttention, RefusesInputsThatDoNotFit) {
@@ -94,18 +94,17 @@ TEST(QkvAttention, NotesItsTensorsUnderItsPathWhenSomebodyWantsThem) {
   EXPECT_FALSE(recorder.notes()[1].value.requires_grad());
 }
 
-TEST(QkvAttention, ComplainsOnTheNameThatDoesNotFit) {
-  const auto complaint = [](const Dims& dims) {
-    Complaints complaints;
-    QkvAttention::check_heads(dims, complaints);
-    return complaints.items().empty() ? "" : complaints.items()[0].name + ": " + complaints.items()[0].message;
+TEST(QkvAttention, ReportsTheNameThatDoesNotFit) {
+  const auto issue = [](const Dims& dims) {
+    Issues issues;
+    QkvAttention::check_heads(dims, issues);
+    return issues.items().empty() ? "" : issues.items()[0].name + ": " + issues.items()[0].message;
   };
-  EXPECT_EQ(complaint({.d_model = 60, .n_heads = 12, .n_kv_heads = 5}),
+  EXPECT_EQ(issue({.d_model = 60, .n_heads = 12, .n_kv_heads = 5}),
             "n_heads: got 12, but n_kv_heads = 5 does not divide it");
-  EXPECT_THAT(complaint({.d_model = 10, .n_heads = 4}),
-              HasSubstr("d_model: got 10, but n_heads = 4 does not divide it"));
-  EXPECT_EQ(complaint({.d_model = 10, .n_heads = 4, .n_kv_heads = 2, .d_head = 3}), "");
-  EXPECT_EQ(complaint({.d_model = 10, .n_heads = 0}), "n_heads: got 0, expected at least 1");
+  EXPECT_THAT(issue({.d_model = 10, .n_heads = 4}), HasSubstr("d_model: got 10, but n_heads = 4 does not divide it"));
+  EXPECT_EQ(issue({.d_model = 10, .n_heads = 4, .n_kv_heads = 2, .d_head = 3}), "");
+  EXPECT_EQ(issue({.d_model = 10, .n_heads = 0}), "n_heads: got 0, expected at least 1");
 }
 
 class Shift final : public Position {

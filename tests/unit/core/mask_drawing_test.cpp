@@ -1,4 +1,4 @@
-#include "core/mask_drawing.h"
+#include "core/masks/mask_drawing.h"
 
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/kernel.h"
+#include "core/kernels/kernel.h"
 
 namespace headwright {
 namespace {

@@ -1,7 +1,7 @@
 // What a mask says of a tile holds for every pair in it.
 #include <gtest/gtest.h>
 
-#include "core/kernel.h"
+#include "core/kernels/kernel.h"
 #include "reference/attend_cases.h"
 
 namespace headwright {

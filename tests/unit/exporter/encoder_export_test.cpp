@@ -25,7 +25,7 @@ model:
     b: {order: post_norm, norm: rms_norm, attention: {name: softmax, mask: causal}, cross_attention: softmax, feed_forward: gelu}
   layers: [{use: b, repeat: 2}]
   head: {}
-input: {tokens: [[1, 2, 3]], context: {tokens: [[1, 2]]}}
+input: {tokens: [[1, 2, 3]], memory: {tokens: [[1, 2]]}}
 )";
 
 const std::string kDocuments = R"(
@@ -57,16 +57,15 @@ at::Tensor mask(std::int64_t batch, std::int64_t keys) {
 TEST_F(Exports, OfAnEncoderDecoderEqualTheModelAtOtherSizesAndWithEveryMask) {
   auto it = exported(kEncoderDecoder);
   EXPECT_TRUE(it.report.dynamic);
-  EXPECT_THAT(arguments(it.loaded), ElementsAre("self", "x", "context", "key_mask", "context_mask"));
-  for (const auto& [batch, seq, context_len] : {std::tuple{1, 1, 1}, {3, 7, 2}, {2, 20, 11}}) {
-    const auto x = at::randint(0, 11, {batch, seq}), context = at::randint(0, 7, {batch, context_len});
+  EXPECT_THAT(arguments(it.loaded), ElementsAre("self", "x", "memory", "key_mask", "memory_mask"));
+  for (const auto& [batch, seq, memory_len] : {std::tuple{1, 1, 1}, {3, 7, 2}, {2, 20, 11}}) {
+    const auto x = at::randint(0, 11, {batch, seq}), memory = at::randint(0, 7, {batch, memory_len});
     for (const auto& key_mask : {at::Tensor(), mask(batch, seq)}) {
-      for (const auto& context_mask : {at::Tensor(), mask(batch, context_len)}) {
+      for (const auto& memory_mask : {at::Tensor(), mask(batch, memory_len)}) {
         const auto optional = [](const at::Tensor& t) { return t.defined() ? c10::IValue(t) : c10::IValue(); };
-        const auto y = it.loaded.forward({x, context, optional(key_mask), optional(context_mask)}).toTensor();
-        const auto expected =
-            eager(it, {.x = x, .context = context, .key_mask = key_mask, .context_mask = context_mask});
-        EXPECT_TRUE(at::allclose(y, expected, 1e-5, 1e-6)) << batch << ", " << seq << ", " << context_len;
+        const auto y = it.loaded.forward({x, memory, optional(key_mask), optional(memory_mask)}).toTensor();
+        const auto expected = eager(it, {.x = x, .memory = memory, .key_mask = key_mask, .memory_mask = memory_mask});
+        EXPECT_TRUE(at::allclose(y, expected, 1e-5, 1e-6)) << batch << ", " << seq << ", " << memory_len;
       }
     }
   }
@@ -75,15 +74,15 @@ TEST_F(Exports, OfAnEncoderDecoderEqualTheModelAtOtherSizesAndWithEveryMask) {
 TEST_F(Exports, OfAnEncoderDecoderKeepTheTree) {
   auto it = exported(kEncoderDecoder);
   const at::NoGradGuard no_grad;
-  const auto context = at::randint(0, 7, {2, 5});
+  const auto memory = at::randint(0, 7, {2, 5});
   auto encoder = child(it.loaded, {"encoder"});
   EXPECT_THAT(arguments(encoder), ElementsAre("self", "x", "key_mask"));
-  EXPECT_TRUE(at::allclose(encoder.forward({context}).toTensor(), it.model->encode({.context = context}), 1e-5, 1e-6));
+  EXPECT_TRUE(at::allclose(encoder.forward({memory}).toTensor(), it.model->encode({.memory = memory}), 1e-5, 1e-6));
   const auto x = at::randn({2, 3, 8}), states = at::randn({2, 5, 6});
   auto cross = child(it.loaded, {"blocks", "1", "cross_attention"});
-  EXPECT_THAT(arguments(cross), ElementsAre("self", "x", "context", "context_mask"));
+  EXPECT_THAT(arguments(cross), ElementsAre("self", "x", "memory", "memory_mask"));
   EXPECT_TRUE(at::equal(cross.forward({x, states}).toTensor(),
-                        it.model->blocks[1]->cross_attention->forward({.x = x, .context = states})));
+                        it.model->blocks[1]->cross_attention->forward({.x = x, .memory = states})));
   std::set<std::string> expected, found;
   for (const auto& item : it.model->named_parameters()) expected.insert(item.key());
   for (const auto& item : it.loaded.named_parameters()) found.insert(item.name);
@@ -131,15 +130,15 @@ model:
     own: {order: post_norm, norm: rms_norm, attention: softmax}
     both: {order: post_norm, norm: rms_norm, attention: softmax, cross_attention: softmax}
   layers: [own, both]
-input: {random: {shape: [2, 4, 8]}, context: {random: {shape: [2, 3, 8]}}}
+input: {random: {shape: [2, 4, 8]}, memory: {random: {shape: [2, 3, 8]}}}
 )");
   plan.model.blocks[0].claims.key_mask = false;
   auto it = exported(plan);
-  const auto x = at::randn({2, 3, 8}), context = at::randn({2, 5, 8});
-  const auto context_mask = mask(2, 5);
-  EXPECT_THAT(arguments(it.loaded), ElementsAre("self", "x", "context", "context_mask"));
-  EXPECT_TRUE(at::allclose(it.loaded.forward({x, context, context_mask}).toTensor(),
-                           eager(it, {.x = x, .context = context, .context_mask = context_mask}), 1e-5, 1e-6));
+  const auto x = at::randn({2, 3, 8}), memory = at::randn({2, 5, 8});
+  const auto memory_mask = mask(2, 5);
+  EXPECT_THAT(arguments(it.loaded), ElementsAre("self", "x", "memory", "memory_mask"));
+  EXPECT_TRUE(at::allclose(it.loaded.forward({x, memory, memory_mask}).toTensor(),
+                           eager(it, {.x = x, .memory = memory, .memory_mask = memory_mask}), 1e-5, 1e-6));
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ model:
   layers: [own, cross]
 input:
   random: {shape: [2, 4, 8]}
-  context: {random: {shape: [2, 3, 8]}}
+  memory: {random: {shape: [2, 3, 8]}}
 )";
 
 class Exports : public test::TemporaryFolder {

@@ -92,20 +92,20 @@ TEST_F(Exports, HonourAKeyMaskAlsoWhereARowSeesNothing) {
   EXPECT_FALSE(at::allclose(y, it.loaded.forward({tokens}).toTensor()));
 }
 
-TEST_F(Exports, TakeAContextWhereALayerReadsOne) {
+TEST_F(Exports, TakeAMemoryWhereALayerReadsOne) {
   auto it = exported(kCross);
-  const auto x = at::randn({2, 3, 8}), context = at::randn({2, 9, 8});
-  const auto context_mask = at::randn({2, 9}).gt(0), key_mask = at::randn({2, 3}).gt(-1);
+  const auto x = at::randn({2, 3, 8}), memory = at::randn({2, 9, 8});
+  const auto memory_mask = at::randn({2, 9}).gt(0), key_mask = at::randn({2, 3}).gt(-1);
   EXPECT_TRUE(
-      at::allclose(it.loaded.forward({x, context}).toTensor(), eager(it, {.x = x, .context = context}), 1e-5, 1e-6));
-  EXPECT_TRUE(at::allclose(it.loaded.forward({x, context, key_mask, context_mask}).toTensor(),
-                           eager(it, {.x = x, .context = context, .key_mask = key_mask, .context_mask = context_mask}),
+      at::allclose(it.loaded.forward({x, memory}).toTensor(), eager(it, {.x = x, .memory = memory}), 1e-5, 1e-6));
+  EXPECT_TRUE(at::allclose(it.loaded.forward({x, memory, key_mask, memory_mask}).toTensor(),
+                           eager(it, {.x = x, .memory = memory, .key_mask = key_mask, .memory_mask = memory_mask}),
                            1e-5, 1e-6));
   auto cross = child(it.loaded, {"blocks", "1", "attention"});
   const at::NoGradGuard no_grad;
   EXPECT_TRUE(
-      at::equal(cross.forward({x, context, context_mask}).toTensor(),
-                it.model->blocks[1]->attention->forward({.x = x, .context = context, .context_mask = context_mask})));
+      at::equal(cross.forward({x, memory, memory_mask}).toTensor(),
+                it.model->blocks[1]->attention->forward({.x = x, .memory = memory, .memory_mask = memory_mask})));
 }
 
 TEST_F(Exports, HaveNoDropoutAndLeaveTheModelAsItWas) {

@@ -46,7 +46,7 @@ at::Tensor by_hand(Block& b, bind::Order order, at::Tensor x, const Inputs& inpu
     return b.attention->forward({.x = given, .key_mask = inputs.key_mask});
   };
   const auto cross = [&](const at::Tensor& given) {
-    return b.cross_attention->forward({.x = given, .context = inputs.context, .context_mask = inputs.context_mask});
+    return b.cross_attention->forward({.x = given, .memory = inputs.memory, .memory_mask = inputs.memory_mask});
   };
   switch (order) {
     case bind::Order::pre_norm:
@@ -64,9 +64,9 @@ at::Tensor by_hand(Block& b, bind::Order order, at::Tensor x, const Inputs& inpu
 
 Inputs inputs_for() {
   at::manual_seed(3);
-  Inputs inputs{.x = at::randint(0, 11, {2, 5}), .context = at::randint(0, 7, {2, 4})};
+  Inputs inputs{.x = at::randint(0, 11, {2, 5}), .memory = at::randint(0, 7, {2, 4})};
   inputs.key_mask = at::tensor({1, 1, 1, 1, 1, 1, 1, 1, 0, 0}).view({2, 5}).to(at::kBool);
-  inputs.context_mask = at::tensor({1, 1, 0, 1, 1, 0, 0, 0}).view({2, 4}).to(at::kBool);
+  inputs.memory_mask = at::tensor({1, 1, 0, 1, 1, 0, 0, 0}).view({2, 4}).to(at::kBool);
   return inputs;
 }
 
@@ -83,36 +83,36 @@ TEST(EncoderDecoder, IsItsEncoderByHandAndItsDecoderByHand) {
     const auto y = model->forward(inputs);
 
     auto& encoder = *model->encoder;
-    auto context = encoder.embedding->forward(inputs.context, {});
+    auto memory = encoder.embedding->forward(inputs.memory, {});
     for (const auto& b : encoder.blocks) {
-      context =
-          context + b->attention->forward({.x = b->attention_norm->forward(context), .key_mask = inputs.context_mask});
-      context = context + b->feed_forward->forward(b->feed_forward_norm->forward(context));
+      memory =
+          memory + b->attention->forward({.x = b->attention_norm->forward(memory), .key_mask = inputs.memory_mask});
+      memory = memory + b->feed_forward->forward(b->feed_forward_norm->forward(memory));
     }
-    inputs.context = encoder.final_norm->forward(context);
-    EXPECT_EQ(inputs.context.sizes(), at::IntArrayRef({2, 4, 6}));
+    inputs.memory = encoder.final_norm->forward(memory);
+    EXPECT_EQ(inputs.memory.sizes(), at::IntArrayRef({2, 4, 6}));
     auto x = model->embedding->forward(inputs.x, {});
     for (const auto& b : model->blocks) x = by_hand(*b, order, x, inputs);
     EXPECT_TRUE(at::equal(y, model->head->forward(model->final_norm->forward(x))));
   }
 }
 
-TEST(EncoderDecoder, HiddenContextHasNoInfluenceAndTheVisibleHas) {
+TEST(EncoderDecoder, HiddenMemoryHasNoInfluenceAndTheVisibleHas) {
   const auto model = build(test::plan_of(kModel));
   const at::NoGradGuard no_grad;
   const auto inputs = inputs_for();
   const auto y = model->forward(inputs);
   auto changed = inputs;
-  changed.context = at::where(inputs.context_mask, inputs.context, 6 - inputs.context);
+  changed.memory = at::where(inputs.memory_mask, inputs.memory, 6 - inputs.memory);
   EXPECT_TRUE(at::equal(model->forward(changed), y));
-  changed.context = at::where(inputs.context_mask, 6 - inputs.context, inputs.context);
+  changed.memory = at::where(inputs.memory_mask, 6 - inputs.memory, inputs.memory);
   EXPECT_FALSE(at::allclose(model->forward(changed), y));
 }
 
-TEST(EncoderDecoder, AContextThatIsHiddenAltogetherGivesFiniteOutputsAndGradients) {
+TEST(EncoderDecoder, AMemoryThatIsHiddenAltogetherGivesFiniteOutputsAndGradients) {
   const auto model = build(test::plan_of(kModel));
   auto inputs = inputs_for();
-  inputs.context_mask = at::zeros({2, 4}, at::kBool);
+  inputs.memory_mask = at::zeros({2, 4}, at::kBool);
   inputs.key_mask = at::Tensor();
   const auto y = model->forward(inputs);
   EXPECT_TRUE(y.isfinite().all().item<bool>());

@@ -33,7 +33,7 @@ VariantSpec good() {
       {.name = "position", .type = ParamType::component, .default_value = {Component{}}},
   };
   spec.claims = [](const Dims&, const ParamMap&) { return Claims{}; };
-  spec.check = [](const Dims&, const ParamMap&, Complaints&) {};
+  spec.check = [](const Dims&, const ParamMap&, Issues&) {};
   spec.make = [](const Dims&, const ParamMap&) -> std::shared_ptr<torch::nn::Module> { return nullptr; };
   return spec;
 }

@@ -116,8 +116,8 @@ TEST_F(Registered, WhateverAPluginThrowsNamesItsFile) {
   const auto place = fixtures("odd/fails_later.so").string() + ": 'throws_later' failed in ";
   const auto* variant = registry.find("throws_later");
   EXPECT_EQ(test::message_of<PluginError>([&] { variant->claims({}, {}); }), place + "claims: no claims today");
-  Complaints complaints;
-  EXPECT_EQ(test::message_of<PluginError>([&] { variant->check({}, {}, complaints); }),
+  Issues issues;
+  EXPECT_EQ(test::message_of<PluginError>([&] { variant->check({}, {}, issues); }),
             place + "check: threw something that is no std::exception");
   EXPECT_EQ(test::message_of<ResourceError>([&] { variant->make({}, {}); }), place + "make: out of memory");
   EXPECT_THAT(test::message_of<PluginError>([&] { registry.find("makes_nothing")->make({}, {}); }),

@@ -1,0 +1,168 @@
+// The plan's input section as tensors.
+#include <ATen/ATen.h>
+#include <c10/core/DefaultDtype.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "headwright/shapes.h"
+#include "model/build.h"
+#include "run/forward.h"
+#include "support/system.h"
+#include "support/text.h"
+#include "tensor_io/tensor_io.h"
+
+namespace headwright::run {
+namespace {
+
+using From = bind::TensorSource::From;
+
+std::string place(const bind::TensorSource& source, const std::string& path) {
+  return source.mark.file + ":" + std::to_string(source.mark.line) + ":" + std::to_string(source.mark.column) + ": " +
+         path + ": ";
+}
+
+at::Tensor from_file(const bind::TensorSource& source) {
+  const auto folder = std::filesystem::path(source.mark.file).parent_path();
+  return tensor_io::read_tensor(folder / source.file, source.tensor);
+}
+
+/// Room for the tensor itself, before it is made.
+void expect_room(const bind::TensorSource& source) {
+  double bytes = 4;
+  for (const auto size : source.shape) bytes *= static_cast<double>(size);
+  const auto usable = static_cast<double>(support::usable_memory());
+  if (bytes <= usable) return;
+  throw ResourceError(place(source, "input.random.shape") + "needs " + support::bytes_text(bytes) +
+                      ", but this process can take " + support::bytes_text(usable));
+}
+
+at::Tensor random(const bind::TensorSource& source, std::int64_t vocab_size) {
+  expect_room(source);
+  auto generator = at::globalContext().defaultGenerator(at::kCPU).clone();
+  generator.set_current_seed(static_cast<std::uint64_t>(source.seed));
+  if (vocab_size > 0) return at::randint(0, vocab_size, source.shape, generator, at::TensorOptions().dtype(at::kLong));
+  return at::randn(source.shape, generator, at::TensorOptions().dtype(at::kFloat));
+}
+
+at::Tensor tensor_of(const bind::TensorSource& source, std::int64_t vocab_size) {
+  switch (source.from) {
+    case From::values:
+      return at::tensor(source.values, at::kDouble).view(source.shape).to(source.integers ? at::kLong : at::kDouble);
+    case From::file:
+      return from_file(source);
+    case From::random:
+      return random(source, vocab_size);
+    case From::nothing:
+      break;
+  }
+  return {};
+}
+
+void check_tokens(const at::Tensor& tokens, std::int64_t vocab_size, const std::string& where) {
+  if (tokens.dim() != 2 || !at::isIntegralType(tokens.scalar_type(), false)) {
+    throw InputError(where + "got " + model::dtype_name(tokens.scalar_type()) + " " + shape_text(tokens) +
+                     ", expected integer token ids (batch, seq)");
+  }
+  if (tokens.numel() == 0) return;
+  const auto lowest = tokens.min().item<std::int64_t>(), highest = tokens.max().item<std::int64_t>();
+  if (lowest < 0 || highest >= vocab_size) {
+    throw InputError(where + "got token id " + std::to_string(lowest < 0 ? lowest : highest) + ", expected 0 to " +
+                     std::to_string(vocab_size - 1));
+  }
+}
+
+void check_features(const at::Tensor& x, std::int64_t width, const std::string& where) {
+  if (x.dim() == 3 && x.size(2) == width && at::isFloatingType(x.scalar_type())) return;
+  throw InputError(where + "got " + model::dtype_name(x.scalar_type()) + " " + shape_text(x) +
+                   ", expected floating-point features (batch, seq, " + std::to_string(width) + ")");
+}
+
+/// limit: the key that says what the longest is.
+void check_length(const at::Tensor& x, std::int64_t longest, const std::string& limit, const std::string& where) {
+  if (longest == 0 || x.size(1) <= longest) return;
+  throw InputError(where + "got " + std::to_string(x.size(1)) + " tokens, but " + limit + " is " +
+                   std::to_string(longest));
+}
+
+/// Token ids or features as the model takes them. vocab_size: 0 = features of `width`.
+at::Tensor checked(const bind::TensorSource& source, std::int64_t vocab_size, std::int64_t width,
+                   const std::string& where) {
+  auto x = tensor_of(source, vocab_size);
+  if (vocab_size > 0) {
+    check_tokens(x, vocab_size, where);
+  } else {
+    check_features(x, width, where);
+  }
+  return x;
+}
+
+/// A mask as given, or made of the rows' lengths. x: (batch, seq, ...)
+at::Tensor mask_of(const bind::TensorSource& source, const at::Tensor& x) {
+  if (source.from == From::nothing) return {};
+  auto values = tensor_of(source, 0);
+  if (source.integers) {
+    if (values.size(0) != x.size(0)) {
+      throw InputError(place(source, "lengths") + "got " + std::to_string(values.size(0)) + " lengths, expected " +
+                       std::to_string(x.size(0)) + ", one for each row of the batch");
+    }
+    return at::arange(x.size(1)).unsqueeze(0).lt(values.unsqueeze(1));  // (batch, seq)
+  }
+  if (values.size(0) == x.size(0) && values.size(1) == x.size(1)) return values.to(at::kBool);
+  throw InputError(place(source, "key_mask") + "got " + shape_text(values) + ", expected (" +
+                   std::to_string(x.size(0)) + ", " + std::to_string(x.size(1)) + ")");
+}
+
+/// (batch, seq) int64. x: (batch, seq, ...)
+at::Tensor document_ids_of(const bind::TensorSource& source, const at::Tensor& x) {
+  if (source.from == From::nothing) return {};
+  const auto ids = tensor_of(source, 0);
+  if (ids.dim() == 2 && ids.size(0) == x.size(0) && ids.size(1) == x.size(1) &&
+      at::isIntegralType(ids.scalar_type(), false)) {
+    return ids.to(at::kLong);
+  }
+  throw InputError(place(source, "input.document_ids") + "got " + model::dtype_name(ids.scalar_type()) + " " +
+                   shape_text(ids) + ", expected integers (" + std::to_string(x.size(0)) + ", " +
+                   std::to_string(x.size(1)) + ") as the input");
+}
+
+}  // namespace
+
+Inputs make_inputs(const bind::Plan& plan) {
+  const auto& model = plan.model;
+  const auto& source = plan.input.x;
+  if (source.from == From::nothing) {
+    throw InputError(plan.resolved.mark.file +
+                     ": no input: add an input section, or give --input FILE, --random SHAPE" +
+                     (model.embedding ? " or --tokens IDS" : ""));
+  }
+  const auto device = model::device_from(plan.run.device);
+  const auto dtype = model::dtype_from(plan.run.dtype);
+  const auto where = place(source, "input");
+  const auto placed = [&](const at::Tensor& x) {
+    return x.to(device, at::isIntegralType(x.scalar_type(), false) ? at::kLong : dtype);
+  };
+  Inputs inputs;
+  const auto x = checked(source, model.embedding ? model.embedding->vocab_size : 0, model.dims.d_model, where);
+  check_length(x, model.dims.context_length, "model.context_length", where);
+  inputs.x = placed(x);
+  if (auto mask = mask_of(plan.input.key_mask, x); mask.defined()) inputs.key_mask = mask.to(device);
+  if (auto ids = document_ids_of(plan.input.document_ids, x); ids.defined()) inputs.document_ids = ids.to(device);
+  if (!model.takes_memory()) return inputs;
+  if (plan.input.memory.from == From::nothing) {
+    throw InputError(where + "no memory: the model has " + (model.encoder ? "an encoder" : "cross-attention") +
+                     "; add input.memory");
+  }
+  const auto memory_place = place(plan.input.memory, "input.memory");
+  const auto memory = checked(plan.input.memory, model.memory_vocab_size(), model.memory_width(), memory_place);
+  check_length(memory, model.longest_memory(), "model.encoder.context_length", memory_place);
+  if (memory.size(0) != x.size(0)) {
+    throw InputError(memory_place + "got a batch of " + std::to_string(memory.size(0)) + ", expected " +
+                     std::to_string(x.size(0)) + " as in the input");
+  }
+  inputs.memory = placed(memory);
+  if (auto mask = mask_of(plan.input.memory_mask, memory); mask.defined()) inputs.memory_mask = mask.to(device);
+  return inputs;
+}
+
+}  // namespace headwright::run
