@@ -19,6 +19,7 @@
 #include "headwright/feed_forward.h"
 #include "headwright/norm.h"
 #include "headwright/position.h"
+#include "headwright/recurrence.h"
 #include "headwright/shapes.h"
 
 namespace headwright {

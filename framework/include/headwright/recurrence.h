@@ -1,6 +1,8 @@
 // What layers share that carry a state along the sequence: fading without lost digits, and packed documents.
 #pragma once
+#include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "headwright/attention.h"
 
@@ -20,6 +22,18 @@ HEADWRIGHT_API at::Tensor states_before(const at::Tensor& added, const at::Tenso
 /// in the cache. A document begins where the id differs from the one before it. Undefined without document ids, and
 /// without tokens. Throws ShapeError "[op] document_ids: ..." where they are not of all tokens so far.
 HEADWRIGHT_API at::Tensor document_numbers(std::string_view op, const Inputs& inputs);
+
+/// Where a document begins: (batch, seq) bool. numbers: of document_numbers().
+HEADWRIGHT_API at::Tensor document_begins(const at::Tensor& numbers);
+
+/// Tokens of x between two of the places at which some sequence of the batch begins a document.
+struct DocumentPiece {
+  std::int64_t begin = 0, end = 0;
+  at::Tensor first;  // (batch, 1) bool: the sequences that begin one at `begin`; undefined = none
+};
+
+/// All of x in their order: one piece without document ids. For loops that no trace sees.
+HEADWRIGHT_API std::vector<DocumentPiece> document_pieces(std::string_view op, const Inputs& inputs);
 
 /// Tokens in the chunks of a sequence by their documents. A state between two chunks holds the document of the last
 /// token before it.
