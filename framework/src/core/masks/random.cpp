@@ -4,6 +4,7 @@
 #include <torch/csrc/jit/frontend/tracer.h>
 
 #include <algorithm>
+#include <limits>
 #include <mutex>
 #include <unordered_map>
 
@@ -123,7 +124,9 @@ class Random final : public MaskNode {
     constexpr auto kMany = std::int64_t{1} << 40;  // no sequence is as long
     const auto all_blocks = all_keys.slice(0, 0, std::nullopt, std::min(block_size_, kMany)).floor_divide(block_size_);
     const auto row = std::get<0>(drawn(rows.unsqueeze(-1), all_blocks.unsqueeze(0)).sort(-1));  // (rows, blocks)
-    return std::get<0>(row.slice(-1, 0, n_blocks_).max(-1, true));  // fewer where there are fewer
+    // Where there are fewer, and where there are none, all are seen.
+    const auto and_all = at::constant_pad_nd(row, {0, 1}, std::numeric_limits<std::int64_t>::max());
+    return std::get<0>(and_all.slice(-1, 0, n_blocks_).max(-1, true));
   }
 
   const std::int64_t n_blocks_, block_size_, seed_;
