@@ -48,12 +48,14 @@ class CausalAttention final : public headwright::Attention {
     const auto queries = W_query_(inputs.x);  // (batch, seq, d_out)
     const auto keys = W_key_(inputs.x);
     const auto values = W_value_(inputs.x);
-    const auto scores = queries.matmul(keys.transpose(-2, -1));  // (batch, seq, seq)
+    const auto scores =
+        headwright::wide(queries).matmul(headwright::wide(keys).transpose(-2, -1));  // (batch, seq, seq)
     const auto scaled_scores = scores / std::sqrt(static_cast<double>(d_out_));
     auto visible = headwright::slice_mask(mask_, inputs.x).logical_not();  // (seq, seq)
     if (inputs.key_mask.defined()) visible = visible.logical_and(inputs.key_mask.unsqueeze(1));
     const auto weights = headwright::masked_softmax(scaled_scores, visible);
-    const auto context = dropout_(weights).matmul(values);  // (batch, seq, d_out)
+    const auto context =
+        dropout_(weights).matmul(headwright::wide(values)).to(values.scalar_type());  // (batch, seq, d_out)
     note(inputs, "scores", "dot product of each query with each key", [&] { return scores; });
     note(inputs, "scaled_scores", "scores / sqrt(width of a key)", [&] { return scaled_scores; });
     note(inputs, "masked_scores", "-inf where a query must not see a key",

@@ -51,12 +51,13 @@ class MultiHeadAttention final : public Attention {
   at::Tensor forward(const Inputs& in) override {
     const auto q = split_heads(W_query_(in.x), n_heads_);  // (batch, n_heads, seq, d_head)
     const auto k = split_heads(W_key_(in.x), n_heads_), v = split_heads(W_value_(in.x), n_heads_);
-    const auto scores = q.matmul(k.transpose(-2, -1));  // (batch, n_heads, seq, seq)
+    const auto scores = wide(q).matmul(wide(k).transpose(-2, -1));  // (batch, n_heads, seq, seq)
     const auto scaled_scores = scores / std::sqrt(static_cast<double>(d_head_));
     auto visible = mask_.defined() ? slice_mask(mask_, in.x) == 0 : at::ones_like(scores, at::kBool);
     if (in.key_mask.defined()) visible = visible.logical_and(in.key_mask.unsqueeze(1).unsqueeze(1));
     const auto weights = masked_softmax(scaled_scores, visible);
-    const auto concatenated = merge_heads(dropout_(weights).matmul(v));  // (batch, seq, d_out)
+    const auto concatenated =
+        merge_heads(dropout_(weights).matmul(wide(v)).to(v.scalar_type()));  // (batch, seq, d_out)
     const auto context = out_proj_ ? out_proj_(concatenated) : concatenated;
     note(in, "queries", "what each token asks for, head by head", [&] { return q; });
     note(in, "scores", "dot product of each query with each key, head by head", [&] { return scores; });

@@ -61,11 +61,12 @@ class MultiHeadWrapper final : public Attention {
   };
 
   at::Tensor of_head(Head& head, const Inputs& inputs) const {
-    const auto scores = head.W_query(inputs.x).matmul(head.W_key(inputs.x).transpose(-2, -1));  // (batch, seq, seq)
-    auto visible = slice_mask(head.mask, inputs.x) == 0;                                        // (seq, seq)
+    const auto q = wide(head.W_query(inputs.x)), k = wide(head.W_key(inputs.x)), v = wide(head.W_value(inputs.x));
+    const auto scores = q.matmul(k.transpose(-2, -1));    // (batch, seq, seq)
+    auto visible = slice_mask(head.mask, inputs.x) == 0;  // (seq, seq)
     if (inputs.key_mask.defined()) visible = visible.logical_and(inputs.key_mask.unsqueeze(1));
     const auto weights = masked_softmax(scores / std::sqrt(static_cast<double>(d_out_)), visible);
-    const auto context = head.dropout(weights).matmul(head.W_value(inputs.x));  // (batch, seq, d_out)
+    const auto context = head.dropout(weights).matmul(v).to(inputs.x.scalar_type());  // (batch, seq, d_out)
     note(inputs, "weights", "attention weights of this head: each row as shares of 1", [&] { return weights; });
     note(inputs, "context", "weighted sum of the values of this head", [&] { return context; });
     return context;

@@ -37,11 +37,12 @@ class SelfAttentionV1 final : public headwright::Attention {
     const auto queries = inputs.x.matmul(W_query_);  // (batch, seq, d_out)
     const auto keys = inputs.x.matmul(W_key_);
     const auto values = inputs.x.matmul(W_value_);
-    const auto scores = queries.matmul(keys.transpose(-2, -1));  // (batch, seq, seq)
+    const auto scores =
+        headwright::wide(queries).matmul(headwright::wide(keys).transpose(-2, -1));  // (batch, seq, seq)
     const auto scaled_scores = scores / std::sqrt(static_cast<double>(d_out_));
     const auto visible = inputs.key_mask.defined() ? inputs.key_mask.unsqueeze(1) : at::Tensor();
     const auto weights = headwright::masked_softmax(scaled_scores, visible);
-    const auto context = weights.matmul(values);  // (batch, seq, d_out)
+    const auto context = weights.matmul(headwright::wide(values)).to(values.scalar_type());  // (batch, seq, d_out)
     note(inputs, "queries", "what each token asks for: x W_query", [&] { return queries; });
     note(inputs, "keys", "what each token offers: x W_key", [&] { return keys; });
     note(inputs, "values", "what each token passes on: x W_value", [&] { return values; });

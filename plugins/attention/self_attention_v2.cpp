@@ -41,11 +41,12 @@ class SelfAttentionV2 final : public headwright::Attention {
     const auto queries = W_query_(inputs.x);  // (batch, seq, d_out)
     const auto keys = W_key_(inputs.x);
     const auto values = W_value_(inputs.x);
-    const auto scores = queries.matmul(keys.transpose(-2, -1));  // (batch, seq, seq)
+    const auto scores =
+        headwright::wide(queries).matmul(headwright::wide(keys).transpose(-2, -1));  // (batch, seq, seq)
     const auto scaled_scores = scores / std::sqrt(static_cast<double>(d_out_));
     const auto visible = inputs.key_mask.defined() ? inputs.key_mask.unsqueeze(1) : at::Tensor();
     const auto weights = headwright::masked_softmax(scaled_scores, visible);
-    const auto context = weights.matmul(values);  // (batch, seq, d_out)
+    const auto context = weights.matmul(headwright::wide(values)).to(values.scalar_type());  // (batch, seq, d_out)
     note(inputs, "queries", "what each token asks for", [&] { return queries; });
     note(inputs, "keys", "what each token offers", [&] { return keys; });
     note(inputs, "values", "what each token passes on", [&] { return values; });

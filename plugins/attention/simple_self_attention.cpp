@@ -29,11 +29,12 @@ class SimpleSelfAttention final : public headwright::Attention {
   SimpleSelfAttention(const headwright::Dims&, const Params& params) : loop_(params.form == "loop") {}
 
   at::Tensor forward(const headwright::Inputs& inputs) override {
-    const auto& x = inputs.x;
+    const auto x = headwright::wide(inputs.x);
     const auto scores = loop_ ? loop_scores(x) : x.matmul(x.transpose(-2, -1));  // (batch, seq, seq)
     const auto visible = inputs.key_mask.defined() ? inputs.key_mask.unsqueeze(1) : at::Tensor();
     const auto weights = headwright::masked_softmax(scores, visible);
-    const auto context = loop_ ? loop_sum(weights, x) : weights.matmul(x);  // (batch, seq, d_model)
+    const auto sums = loop_ ? loop_sum(weights, x) : weights.matmul(x);
+    const auto context = sums.to(inputs.x.scalar_type());  // (batch, seq, d_model)
     note(inputs, "scores", "dot product of each token with each token", [&] { return scores; });
     note(inputs, "weights", "attention weights: each row of scores as shares of 1", [&] { return weights; });
     note(inputs, "context", "each token as the weighted sum of all tokens", [&] { return context; });
