@@ -6,7 +6,7 @@
 //   q, k, v = silu(convolution(W x)), q and k of length 1;   y = W_out (rms_norm(o) * silu(W_g x))
 //
 // The convolution is causal, one filter per channel over conv_size tokens. A hidden token leaves the memory as it is
-// and counts as zero in the convolution.
+// and counts as zero in the convolution. Each document begins with an empty memory, and so does the convolution.
 //
 // Computed in chunks: what the tokens of a chunk write depends on each other through a triangular system. The exported
 // form goes token by token.
@@ -45,7 +45,11 @@ class GatedDelta final : public Attention {
   };
 
   static Claims claims(const Dims&, const Params&) {
-    return {.causal = true, .key_mask = true, .cost = "O(seq d_model (d_model + d_head))", .cache = true};
+    return {.causal = true,
+            .key_mask = true,
+            .cost = "O(seq d_model (d_model + d_head))",
+            .cache = true,
+            .document_ids = true};
   }
 
   static void check(const Dims& dims, const Params&, Issues& issues) {
@@ -98,10 +102,11 @@ class GatedDelta final : public Attention {
   at::Tensor forward(const Inputs& in) override {
     if (in.x.size(1) == 0) return out_proj_(g_proj_(in.x));  // no token, no chunk
     const auto hidden = hidden_tokens(in);                   // (batch, seq, 1), or undefined
+    const auto documents = document_numbers("gated_delta", in);
     const auto type = wide(in.x.scalar_type());
     auto qkv = at::cat({q_proj_(in.x), k_proj_(in.x), v_proj_(in.x)}, -1).to(type);  // (batch, seq, channels)
     if (hidden.defined()) qkv = qkv.masked_fill(hidden, 0);
-    const auto parts = at::silu(convolved(qkv, in.cache))
+    const auto parts = at::silu(convolved(qkv, documents, in.cache))
                            .split_with_sizes({n_heads_ * d_head_, n_heads_ * d_head_, n_heads_ * d_value_}, -1);
     Tokens tokens{.q = of_length_1(split_heads(parts[0], n_heads_)) / std::sqrt(static_cast<double>(d_head_)),
                   .k = of_length_1(split_heads(parts[1], n_heads_)),
@@ -112,6 +117,7 @@ class GatedDelta final : public Attention {
       log_alpha = log_alpha.masked_fill(hidden, 0);
       beta = beta.masked_fill(hidden, 0);
     }
+    if (documents.defined()) log_alpha = log_alpha.masked_fill(document_begins(documents).unsqueeze(-1), -INFINITY);
     tokens.log_alpha = log_alpha.transpose(1, 2).unsqueeze(-1);  // (batch, n_heads, seq, 1)
     tokens.beta = beta.transpose(1, 2).unsqueeze(-1);
     note_tokens(in, tokens);
@@ -149,14 +155,15 @@ class GatedDelta final : public Attention {
   /// (I + beta L) u = beta (v - faded k S), L_ij = fading_ij k_i . k_j below the diagonal.
   struct Chunk {
     explicit Chunk(const Tokens& t) {
-      faded = t.log_alpha.cumsum(2);                         // (batch, n_heads, seq, 1): log of alpha_1 ... alpha_i
-      const auto between = faded - faded.transpose(-2, -1);  // (batch, n_heads, seq, seq)
-      const auto later = at::ones_like(between, at::kBool).triu(1);
-      const auto fading = between.masked_fill(later, 0).exp().masked_fill(later, 0);  // alpha_{j+1} ... alpha_i
+      const auto between = sums_between(t.log_alpha.squeeze(-1));  // (batch, n_heads, seq, seq)
+      const auto fading = between.exp();                           // alpha_{j+1} ... alpha_i, 0 above the diagonal
+      faded = t.log_alpha.cumsum(2).exp();
+      to_end = between.select(-2, -1).unsqueeze(-1).exp();
       system = t.beta * (fading * t.k.matmul(t.k.transpose(-2, -1))).tril(-1);
       reads = fading * t.q.matmul(t.k.transpose(-2, -1));
     }
-    at::Tensor faded, system, reads;
+    at::Tensor faded, to_end;  // (batch, n_heads, seq, 1): alpha_1 ... alpha_i, and what is left of i at the end
+    at::Tensor system, reads;
   };
 
   std::int64_t channels() const { return n_heads_ * (2 * d_head_ + d_value_); }
@@ -171,7 +178,7 @@ class GatedDelta final : public Attention {
   }
 
   /// x: (batch, seq, channels)
-  at::Tensor convolved(const at::Tensor& x, Cache* cache) {
+  at::Tensor convolved(const at::Tensor& x, const at::Tensor& documents, Cache* cache) {
     if (conv_size_ == 0) return x;
     auto longer = at::constant_pad_nd(x, {0, 0, conv_size_ - 1, 0});
     if (cache != nullptr && conv_size_ > 1) {
@@ -179,21 +186,40 @@ class GatedDelta final : public Attention {
       cache->at("conv") = longer.slice(1, x.size(1));
     }
     const auto weight = conv_->weight.to(x.scalar_type());  // (channels, 1, conv_size)
+    if (documents.defined()) return convolved_in_documents(longer, weight, documents, cache);
     return at::conv1d(longer.transpose(1, 2), weight, {}, 1, at::IntArrayRef{0}, 1, channels()).transpose(1, 2);
+  }
+
+  /// Tap by tap, without tokens of other documents. x: (batch, conv_size - 1 + seq, channels); what the cache holds is
+  /// all of the document that its last token is of.
+  at::Tensor convolved_in_documents(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& documents,
+                                    Cache* cache) const {
+    const auto seq_len = documents.size(1);
+    const auto of_x = at::constant_pad_nd(documents, {conv_size_ - 1, 0});
+    at::Tensor sum;
+    for (std::int64_t tap = 0; tap < conv_size_; ++tap) {
+      const auto same = of_x.slice(1, tap, tap + seq_len).eq(documents).unsqueeze(-1);
+      const auto part = x.slice(1, tap, tap + seq_len).masked_fill(same.logical_not(), 0) * weight.select(2, tap).t();
+      sum = sum.defined() ? sum + part : part;
+    }
+    if (cache != nullptr && conv_size_ > 1) {
+      const auto others = of_x.slice(1, seq_len).ne(documents.slice(1, -1)).unsqueeze(-1);
+      cache->at("conv") = cache->at("conv").masked_fill(others, 0);
+    }
+    return sum;
   }
 
   /// state: (batch, n_heads, d_head, d_value), undefined = zeros; afterwards that behind the chunk.
   static at::Tensor next_chunk(const Tokens& t, at::Tensor& state) {
     const Chunk chunk(t);
     auto wanted = t.v;  // (batch, n_heads, size, d_value)
-    if (state.defined()) wanted = wanted - chunk.faded.exp() * t.k.matmul(state);
+    if (state.defined()) wanted = wanted - chunk.faded * t.k.matmul(state);
     const auto u = at::linalg_solve_triangular(chunk.system, t.beta * wanted, /*upper=*/false, /*left=*/true,
                                                /*unitriangular=*/true);
     auto y = chunk.reads.matmul(u);
-    if (state.defined()) y = y + chunk.faded.exp() * t.q.matmul(state);
-    const auto last = chunk.faded.slice(2, -1);  // (batch, n_heads, 1, 1)
-    const auto written = (t.k * (last - chunk.faded).exp()).transpose(-2, -1).matmul(u);
-    state = state.defined() ? last.exp() * state + written : written;
+    if (state.defined()) y = y + chunk.faded * t.q.matmul(state);
+    const auto written = (t.k * chunk.to_end).transpose(-2, -1).matmul(u);
+    state = state.defined() ? chunk.faded.slice(2, -1) * state + written : written;
     return y;
   }
 
@@ -222,22 +248,30 @@ class GatedDelta final : public Attention {
   at::Tensor A_log_, dt_bias_, out_norm_;
 };
 
-// The rule token by token: no length is written down.
-constexpr auto kForward = R"(def forward(self, x, key_mask: Optional[Tensor] = None):
-    if x.size(1) == 0:
+// The rule token by token: no length is written down, and no dtype. Types are numbers here: 5, 6 and 15 are float16,
+// float32 and bfloat16.
+constexpr auto kForward =
+    R"(def forward(self, x, key_mask: Optional[Tensor] = None, document_ids: Optional[Tensor] = None):
+    if x.size(0) == 0 or x.size(1) == 0:
         return torch.linear(torch.linear(x, self.g_proj.weight), self.out_proj.weight)
+    wide = 6 if x.dtype == 5 or x.dtype == 15 else x.dtype
     q = torch.linear(x, self.q_proj.weight)
     k = torch.linear(x, self.k_proj.weight)
     v = torch.linear(x, self.v_proj.weight)
-    qkv = torch.cat([q, k, v], -1).to($type)
-    step = torch.softplus(torch.linear(x, self.a_proj.weight).to($type) + self.dt_bias.to($type))
-    log_alpha = torch.neg(torch.exp(self.A_log.to($type))) * step
-    beta = torch.sigmoid(torch.linear(x, self.b_proj.weight).to($type))
+    qkv = torch.cat([q, k, v], -1).to(wide)
+    step = torch.softplus(torch.linear(x, self.a_proj.weight).to(wide) + self.dt_bias.to(wide))
+    log_alpha = torch.neg(torch.exp(self.A_log.to(wide))) * step
+    beta = torch.sigmoid(torch.linear(x, self.b_proj.weight).to(wide))
     if key_mask is not None:
         hidden = torch.unsqueeze(torch.logical_not(key_mask), -1)
         qkv = torch.masked_fill(qkv, hidden, 0)
         log_alpha = torch.masked_fill(log_alpha, hidden, 0)
         beta = torch.masked_fill(beta, hidden, 0)
+    documents = torch.zeros_like(x[:, :, 0], dtype=4)
+    if document_ids is not None:
+        begins = torch.ne(document_ids[:, 1:], document_ids[:, :-1])
+        documents = torch.cumsum(torch.constant_pad_nd(begins.to(4), [1, 0]), 1)
+        log_alpha[:, 1:] = torch.masked_fill(log_alpha[:, 1:], begins.unsqueeze(-1), -float('inf'))
     $convolution
     parts = torch.split_with_sizes(torch.silu(qkv), [$d_keys, $d_keys, $d_values], -1)
     q = torch.unflatten(parts[0], -1, [$n_heads, $d_head])
@@ -256,13 +290,22 @@ constexpr auto kForward = R"(def forward(self, x, key_mask: Optional[Tensor] = N
         state = state + torch.matmul(key, beta[:, t] * (v[:, t].unsqueeze(-2) - old))
         heads.append(torch.matmul(q[:, t].unsqueeze(-2), state).squeeze(-2))
     y = torch.stack(heads, 1)
-    y = y * torch.rsqrt(torch.mean(y * y, [-1], True) + $eps) * self.out_norm.to($type)
+    y = y * torch.rsqrt(torch.mean(y * y, [-1], True) + $eps) * self.out_norm.to(wide)
     gate = torch.silu(torch.linear(x, self.g_proj.weight))
     return torch.linear(torch.flatten(y, -2).to(x.dtype) * gate, self.out_proj.weight)
 )";
 
-constexpr auto kConvolution = R"(qkv = torch.constant_pad_nd(qkv, [0, 0, $conv_size - 1, 0]).transpose(1, 2)
-    qkv = torch.conv1d(qkv, self.conv.weight.to($type), None, [1], [0], [1], $channels).transpose(1, 2))";
+constexpr auto kConvolution = R"(longer = torch.constant_pad_nd(qkv, [0, 0, $conv_size - 1, 0])
+    filter = self.conv.weight.to(wide)
+    if document_ids is None:
+        qkv = torch.conv1d(longer.transpose(1, 2), filter, None, [1], [0], [1], $channels).transpose(1, 2)
+    else:
+        of_longer = torch.constant_pad_nd(documents, [$conv_size - 1, 0], -1)
+        qkv = torch.zeros_like(qkv)
+        for tap in range($conv_size):
+            others = torch.ne(of_longer[:, tap : tap + x.size(1)], documents).unsqueeze(-1)
+            part = torch.masked_fill(longer[:, tap : tap + x.size(1)], others, 0)
+            qkv = qkv + part * filter[:, 0, tap])";
 
 std::string GatedDelta::torchscript() const {
   const auto exact = [](double value) {
@@ -272,7 +315,6 @@ std::string GatedDelta::torchscript() const {
   };
   const std::vector<std::pair<std::string, std::string>> values{
       {"$convolution", conv_size_ > 0 ? kConvolution : "pass"},
-      {"$type", std::to_string(static_cast<int>(wide(A_log_.scalar_type())))},  // TorchScript knows types by number
       {"$d_keys", std::to_string(n_heads_ * d_head_)},
       {"$d_values", std::to_string(n_heads_ * d_value_)},
       {"$d_value", std::to_string(d_value_)},

@@ -6,10 +6,11 @@
 //
 // Each round attends within its chunks; rounds are put together by their sums of exponentials, a key that is found in
 // several of them counted once. A token looks at itself only where nothing else is to be seen. A chunk is `chunk_size`
-// tokens of one bucket in their order, so that neither a later token nor a hidden one moves its bounds.
-// Source: Kitaev et al. 2020, arXiv:2001.04451, section 2 and appendix A.
-// Cost:   O(n_rounds seq (chunk_size + n_buckets) d_model).
+// tokens of one bucket in their order, so that neither a later token nor a hidden one moves its bounds; each document
+// has buckets of its own. Source: Kitaev et al. 2020, arXiv:2001.04451, section 2 and appendix A. Cost:   O(n_rounds
+// seq (chunk_size + n_buckets) d_model).
 #include <ATen/CPUGeneratorImpl.h>
+#include <torch/csrc/jit/frontend/tracer.h>
 
 #include "headwright/plugin.h"
 
@@ -45,7 +46,8 @@ class Lsh final : public Attention {
     return {.causal = params.causal,
             .key_mask = true,
             .dynamic_export = false,
-            .cost = "O(n_rounds seq (chunk_size + n_buckets) d_model)"};
+            .cost = "O(n_rounds seq (chunk_size + n_buckets) d_model)",
+            .document_ids = true};
   }
 
   static void check(const Dims& dims, const Params& params, Issues& issues) {
@@ -103,15 +105,18 @@ class Lsh final : public Attention {
 
   Places placed(const at::Tensor& qk, const Inputs& inputs) const {
     const auto seq = qk.size(2), size = std::min(params_.chunk_size, seq);  // a longer chunk holds no more
-    const auto n_chunks = seq / size + std::min(params_.n_buckets + 1, seq);
+    const auto documents = document_numbers("lsh", inputs);
+    const auto n_chunks = seq / size + std::min((params_.n_buckets + 1) * at_most(documents), seq);
     Places places;
-    const auto turned = at::einsum("bhid,hrdc->bhric", {qk.detach(), directions_});
+    const auto turned = at::einsum("bhid,hrdc->bhric", {wide(qk.detach()), wide(directions_)});
     places.bucket = at::cat({turned, turned.neg()}, -1).argmax(-1);
     places.hidden = inputs.key_mask.defined() ? inputs.key_mask.logical_not().unsqueeze(1).unsqueeze(1)
                                               : at::zeros_like(places.bucket.select(2, 0), at::kBool).unsqueeze(2);
     places.bucket = places.bucket.masked_fill(places.hidden, params_.n_buckets);  // a bucket of their own
 
-    const auto [sorted, order] = places.bucket.sort(/*stable=*/true, 3, /*descending=*/false);
+    auto own = places.bucket;
+    if (documents.defined()) own = own + documents.unsqueeze(1).unsqueeze(1) * (params_.n_buckets + 1);
+    const auto [sorted, order] = own.sort(/*stable=*/true, 3, /*descending=*/false);
     const auto index = positions_along(inputs.x, 1).expand_as(sorted);
     const auto begins = at::cat(
         {at::ones_like(sorted.slice(3, 0, 1), at::kBool), sorted.slice(3, 1).ne(sorted.slice(3, 0, seq - 1))}, 3);
@@ -127,6 +132,12 @@ class Lsh final : public Attention {
     const auto none = at::full_like(places.token.slice(3, 0, 1), seq);
     places.keys = at::cat({at::cat({none, places.token.slice(3, 0, n_chunks - 1)}, 3), places.token}, 4);
     return places;
+  }
+
+  /// A bound on how many documents there are; a trace must not count those of its example.
+  static std::int64_t at_most(const at::Tensor& documents) {
+    if (!documents.defined()) return 1;
+    return torch::jit::tracer::isTracing() ? documents.size(1) : documents.max().item<std::int64_t>() + 1;
   }
 
   /// Rows of x (batch, n_heads, seq, d) for tokens (batch, n_heads, n_rounds, n_chunks, n): (.., n, d).

@@ -3,9 +3,9 @@
 //   i, f, g, o = W_ih x_t + b_ih + W_hh h_{t-1} + b_hh,   c_0 = h_0 = 0
 //   c_t = sigmoid(f) c_{t-1} + sigmoid(i) tanh(g),   h_t = sigmoid(o) tanh(c_t),   y_t = h_t
 //
-// A hidden token leaves the state as it is. Tensors have the names, shapes and order of gates of torch.nn.LSTMCell.
-// Source: Hochreiter and Schmidhuber 1997, Neural Computation 9(8); with the forget gate of Gers et al. 2000.
-// Cost:   O(seq d_out (d_model + d_out)), one token after the other.
+// A hidden token leaves the state as it is; each document begins at 0. Tensors have the names, shapes and order of
+// gates of torch.nn.LSTMCell. Source: Hochreiter and Schmidhuber 1997, Neural Computation 9(8); with the forget gate of
+// Gers et al. 2000. Cost:   O(seq d_out (d_model + d_out)), one token after the other.
 #include "headwright/plugin.h"
 
 namespace {
@@ -33,7 +33,8 @@ class Lstm final : public Attention {
             .key_mask = true,
             .d_out = params.width(dims),
             .cost = "O(seq d_out (d_model + d_out))",
-            .cache = true};
+            .cache = true,
+            .document_ids = true};
   }
 
   Lstm(const Dims& dims, const Params& params) : d_out_(params.width(dims)) {
@@ -56,10 +57,9 @@ class Lstm final : public Attention {
 
   at::Tensor forward(const Inputs& inputs) override {
     if (inputs.x.size(1) == 0) return at::linear(inputs.x, weights_[0].slice(0, 0, d_out_));  // no token, no state
-    if (inputs.cache != nullptr) return go_on(inputs.x, key_mask_of_x("lstm", inputs), *inputs.cache);
+    if (inputs.cache != nullptr || inputs.document_ids.defined()) return go_on(inputs);
     const auto& x = inputs.x;
-    // Zeros by the batch's size, which a trace must not write down.
-    const auto zeros = at::zeros_like(x.select(1, 0).slice(1, 0, 1)).expand({-1, d_out_});  // (batch, d_out)
+    const auto zeros = x.new_zeros({x.size(0), d_out_});
     if (!inputs.key_mask.defined()) return run(x, {zeros, zeros}).first;
     // The visible tokens run alone, in their order; then each token takes the state of the last visible one.
     const auto order = inputs.key_mask.logical_not().to(at::kByte).argsort(/*stable=*/true, 1);  // visible ones first
@@ -67,6 +67,8 @@ class Lstm final : public Attention {
     const auto last = (inputs.key_mask.cumsum(1) - 1).unsqueeze(-1);  // (batch, seq, 1); -1 = nothing visible so far
     return states.gather(1, last.clamp_min(0).expand_as(states)).masked_fill(last < 0, 0);  // (batch, seq, d_out)
   }
+
+  std::string torchscript() const override;
 
  private:
   struct State {
@@ -82,24 +84,41 @@ class Lstm final : public Attention {
     return {all, {h.squeeze(0), c.squeeze(0)}};
   }
 
-  /// visible: of x's tokens, (batch, seq) bool, or undefined.
-  at::Tensor go_on(const at::Tensor& x, const at::Tensor& visible, Cache& cache) const {
-    const auto seq_len = x.size(1);
-    auto &h = cache.at("h"), &c = cache.at("c");
-    cache.length = cache.length + seq_len;
+  /// From the cache, or from 0, and from 0 where a document begins: piece by piece, between the tokens that begin one
+  /// in any sequence.
+  at::Tensor go_on(const Inputs& inputs) const {
+    const auto& x = inputs.x;
+    const auto zeros = x.new_zeros({x.size(0), d_out_});
+    auto* cache = inputs.cache;
+    State state = cache != nullptr ? State{cache->at("h"), cache->at("c")} : State{zeros, zeros};
+    const auto visible = key_mask_of_x("lstm", inputs);
+    std::vector<at::Tensor> all;
+    for (const auto& piece : document_pieces("lstm", inputs)) {
+      if (piece.first.defined()) state = {state.h.masked_fill(piece.first, 0), state.c.masked_fill(piece.first, 0)};
+      const auto part = [&](const at::Tensor& whole) { return whole.slice(1, piece.begin, piece.end); };
+      all.push_back(along(part(x), visible.defined() ? part(visible) : visible, state));
+    }
+    if (cache != nullptr) {
+      cache->at("h") = state.h;
+      cache->at("c") = state.c;
+      cache->length = cache->length + x.size(1);
+    }
+    return all.size() == 1 ? all[0] : at::cat(all, 1);  // (batch, seq, d_out)
+  }
+
+  /// visible: of x's tokens, (batch, seq) bool, or undefined. state: afterwards the last one.
+  at::Tensor along(const at::Tensor& x, const at::Tensor& visible, State& state) const {
     if (!visible.defined()) {
-      const auto [all, last] = run(x, {h, c});
-      h = last.h;
-      c = last.c;
+      const auto [all, last] = run(x, state);
+      state = last;
       return all;
     }
     std::vector<at::Tensor> all;
-    for (std::int64_t t = 0; t < seq_len; ++t) {
+    for (std::int64_t t = 0; t < x.size(1); ++t) {
       const auto here = visible.slice(1, t, t + 1);  // (batch, 1)
-      const auto next = run(x.slice(1, t, t + 1), {h, c}).second;
-      h = at::where(here, next.h, h);
-      c = at::where(here, next.c, c);
-      all.push_back(h);
+      const auto next = run(x.slice(1, t, t + 1), state).second;
+      state = {at::where(here, next.h, state.h), at::where(here, next.c, state.c)};
+      all.push_back(state.h);
     }
     return at::stack(all, 1);  // (batch, seq, d_out)
   }
@@ -107,6 +126,53 @@ class Lstm final : public Attention {
   const std::int64_t d_out_;
   std::vector<at::Tensor> weights_;  // weight_ih, weight_hh and, with a bias, bias_ih, bias_hh
 };
+
+// In one go without document ids, else token by token: no length is written down.
+constexpr auto kForward =
+    R"(def forward(self, x, key_mask: Optional[Tensor] = None, document_ids: Optional[Tensor] = None):
+    h = torch.zeros([x.size(0), $d_out], dtype=x.dtype, device=x.device)
+    c = h
+    if x.size(0) == 0 or x.size(1) == 0:
+        return h.unsqueeze(1).expand([-1, x.size(1), -1])
+    weights = [$weights]
+    if document_ids is None:
+        if key_mask is None:
+            return torch.lstm(x, [h.unsqueeze(0), c.unsqueeze(0)], weights, $biases, 1, 0., False, False, True)[0]
+        order = torch.argsort(torch.logical_not(key_mask).to(0), stable=True, dim=1)
+        ordered = torch.gather(x, 1, order.unsqueeze(-1).expand_as(x))
+        states = torch.lstm(ordered, [h.unsqueeze(0), c.unsqueeze(0)], weights, $biases, 1, 0., False, False, True)[0]
+        last = (torch.cumsum(key_mask, 1) - 1).unsqueeze(-1)
+        return torch.masked_fill(torch.gather(states, 1, torch.clamp_min(last, 0).expand_as(states)), last < 0, 0)
+    all: List[Tensor] = []
+    for t in range(x.size(1)):
+        if t > 0:
+            begins = torch.ne(document_ids[:, t], document_ids[:, t - 1]).unsqueeze(-1)
+            h = torch.masked_fill(h, begins, 0)
+            c = torch.masked_fill(c, begins, 0)
+        next = torch.lstm(x[:, t : t + 1], [h.unsqueeze(0), c.unsqueeze(0)], weights, $biases, 1, 0., False, False, True)
+        new_h = next[1].squeeze(0)
+        new_c = next[2].squeeze(0)
+        if key_mask is not None:
+            new_h = torch.where(key_mask[:, t].unsqueeze(-1), new_h, h)
+            new_c = torch.where(key_mask[:, t].unsqueeze(-1), new_c, c)
+        h = new_h
+        c = new_c
+        all.append(h)
+    return torch.stack(all, 1)
+)";
+
+std::string Lstm::torchscript() const {
+  const bool biases = weights_.size() > 2;
+  const std::vector<std::pair<std::string, std::string>> values{
+      {"$d_out", std::to_string(d_out_)},
+      {"$weights", std::string("self.weight_ih, self.weight_hh") + (biases ? ", self.bias_ih, self.bias_hh" : "")},
+      {"$biases", biases ? "True" : "False"}};
+  std::string text = kForward;
+  for (const auto& [name, value] : values) {
+    for (auto at = text.find(name); at != std::string::npos; at = text.find(name)) text.replace(at, name.size(), value);
+  }
+  return text;
+}
 
 }  // namespace
 

@@ -8,6 +8,7 @@
 // n rope_theta^(-2i / d_head). k is divided by sqrt(d_head). `normed` gives each head mean 0 and variance 1 over its
 // channels, with no learned factor: the group norm of the paper. It undoes any factor of a row, so the paper's other
 // two normalisations (of the fading and of the scores) are left out. A hidden token adds nothing; the memory fades on.
+// Each document begins with an empty memory.
 //
 // Computed in chunks: within one by scores, between them by states. An exported layer weighs all earlier chunks for
 // each, which costs O((seq / 64)^2 d_model d_head) more.
@@ -42,7 +43,11 @@ class Retention final : public Attention {
   };
 
   static Claims claims(const Dims&, const Params&) {
-    return {.causal = true, .key_mask = true, .cost = "O(seq d_model (d_model + d_head))", .cache = true};
+    return {.causal = true,
+            .key_mask = true,
+            .cost = "O(seq d_model (d_model + d_head))",
+            .cache = true,
+            .document_ids = true};
   }
 
   static void check(const Dims& dims, const Params&, Issues& issues) {
@@ -93,10 +98,12 @@ class Retention final : public Attention {
     note(in, "q", "queries, turned (batch, n_heads, seq, d_head)", [&] { return q; });
     note(in, "k", "keys, turned and scaled (batch, n_heads, seq, d_head)", [&] { return k; });
     note(in, "v", "values (batch, n_heads, seq, d_value)", [&] { return v; });
+    const auto documents = document_numbers("retention", in);
     if (in.cache == nullptr) {
-      note(in, "weights", "q . k, faded by distance: the factor of each value", [&] { return faded_scores(q, k); });
+      note(in, "weights", "q . k, faded by distance: the factor of each value",
+           [&] { return faded_scores(q, k, documents); });
     }
-    const auto retained = in.cache != nullptr ? go_on(q, k, v, *in.cache) : retain(q, k, v);
+    const auto retained = in.cache != nullptr ? go_on(q, k, v, documents, *in.cache) : retain(q, k, v, documents);
     note(in, "heads", "what each head retained (batch, n_heads, seq, d_value)", [&] { return retained; });
     const auto normed = at::layer_norm(retained, {d_value_}, {}, {}, eps_).to(in.x.scalar_type());
     return out_proj_(at::silu(gate_proj_(in.x)) * merge_heads(normed));  // (batch, seq, d_model)
@@ -128,9 +135,11 @@ class Retention final : public Attention {
     return (log_step * steps.clamp_min(0)).exp() * (steps >= 0);
   }
 
-  static at::Tensor faded_scores(const at::Tensor& q, const at::Tensor& k) {
+  /// (batch, n_heads, seq, seq)
+  static at::Tensor faded_scores(const at::Tensor& q, const at::Tensor& k, const at::Tensor& documents) {
     const auto n = positions_along(q, 2);
-    return q.matmul(k.transpose(-2, -1)) * fading(log_gamma(q), n.unsqueeze(1) - n);  // (batch, n_heads, seq, seq)
+    const auto scores = q.matmul(k.transpose(-2, -1)) * fading(log_gamma(q), n.unsqueeze(1) - n);
+    return documents.defined() ? scores * documents.unsqueeze(-1).eq(documents.unsqueeze(-2)).unsqueeze(1) : scores;
   }
 
   /// (batch, n_heads, seq, width) -> (batch, n_heads, chunks, size, width), with zeros behind the end
@@ -139,46 +148,47 @@ class Retention final : public Attention {
   }
 
   /// What a sequence retains that begins here: (batch, n_heads, seq, d_value)
-  static at::Tensor retain(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
+  static at::Tensor retain(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const at::Tensor& documents) {
     // A trace does not know the length, so its chunks are whole; a short sequence is one chunk.
     const auto size = torch::jit::tracer::isTracing() ? kChunk : std::min(kChunk, q.size(2) + 1);
     const auto q_in = chunks(q, size), k_in = chunks(k, size), v_in = chunks(v, size);
     const auto log_step = log_gamma(q);       // (n_heads, 1, 1)
     const auto n = positions_along(q_in, 3);  // (size)
-    const auto scores = q_in.matmul(k_in.transpose(-2, -1)) * fading(log_step, n.unsqueeze(1) - n).unsqueeze(1);
-
-    const auto to_end = fading(log_step, (size - 1 - n).unsqueeze(1)).unsqueeze(1);  // (n_heads, 1, size, 1)
+    auto scores = q_in.matmul(k_in.transpose(-2, -1)) * fading(log_step, n.unsqueeze(1) - n).unsqueeze(1);
+    auto to_end = fading(log_step, (size - 1 - n).unsqueeze(1)).unsqueeze(1);  // (n_heads, 1, size, 1)
+    auto from_start = fading(log_step, (n + 1).unsqueeze(1)).unsqueeze(1);     // (n_heads, 1, size, 1)
+    auto log_kept = (log_step * size).squeeze(-1).expand_as(k_in.select(-1, 0).select(-1, 0));
+    if (documents.defined()) {
+      const DocumentChunks of(documents, size);
+      scores = scores * of.same;
+      to_end = to_end * of.stays;
+      from_start = from_start * of.goes_on;
+      log_kept = log_kept + of.log_kept;
+    }
     const auto added = (k_in * to_end).transpose(-2, -1).matmul(v_in);  // (batch, n_heads, chunks, d_head, d_value)
-    const auto states = before_each(added, log_step * size);
-
-    const auto from_start = fading(log_step, (n + 1).unsqueeze(1)).unsqueeze(1);  // (n_heads, 1, size, 1)
+    const auto states = states_before(added, log_kept);
     const auto all =
         scores.matmul(v_in) + (q_in * from_start).matmul(states);  // (batch, n_heads, chunks, size, d_value)
     return all.flatten(2, 3).index_select(2, positions_along(q, 2));
   }
 
-  /// What the chunks before each one left behind. added: (batch, n_heads, chunks, d_head, d_value), log_step: of a
-  /// chunk.
-  static at::Tensor before_each(const at::Tensor& added, const at::Tensor& log_step) {
-    if (torch::jit::tracer::isTracing()) {  // without a loop over their number, which a trace would keep
-      const auto c = positions_along(added, 2);
-      const auto since = fading(log_step, c.unsqueeze(1) - c - 1);  // (n_heads, chunks, chunks)
-      return since.matmul(added.flatten(-2)).view_as(added);
-    }
-    const auto kept = log_step.exp();
-    std::vector<at::Tensor> states{at::zeros_like(added.select(2, 0))};
-    for (std::int64_t c = 1; c < added.size(2); ++c) states.push_back(states.back() * kept + added.select(2, c - 1));
-    return at::stack(states, 2);
-  }
-
   /// The same for a sequence that goes on behind what the cache holds.
-  static at::Tensor go_on(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, Cache& cache) {
+  static at::Tensor go_on(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const at::Tensor& documents,
+                          Cache& cache) {
     const auto seq_len = q.size(2);
     const auto n = positions_along(q, 2), log_step = log_gamma(q);
     auto& state = cache.at("state");
-    const auto retained = retain(q, k, v) + (q * fading(log_step, (n + 1).unsqueeze(1))).matmul(state);
-    const auto added = (k * fading(log_step, (seq_len - 1 - n).unsqueeze(1))).transpose(-2, -1).matmul(v);
-    state = state * (log_step * seq_len).exp() + added;
+    auto from_start = fading(log_step, (n + 1).unsqueeze(1)), to_end = fading(log_step, (seq_len - 1 - n).unsqueeze(1));
+    auto kept = (log_step * seq_len).exp();
+    if (documents.defined()) {
+      const auto of_tokens = [](const at::Tensor& x) { return x.unsqueeze(1).unsqueeze(-1); };  // (batch, 1, seq, 1)
+      const auto last = documents.slice(1, -1);
+      from_start = from_start * of_tokens(documents.eq(0));
+      to_end = to_end * of_tokens(documents.eq(last));
+      kept = kept * of_tokens(last.eq(0));
+    }
+    const auto retained = retain(q, k, v, documents) + (q * from_start).matmul(state);
+    state = state * kept + (k * to_end).transpose(-2, -1).matmul(v);
     cache.length = cache.length + seq_len;
     return retained;
   }

@@ -1,5 +1,5 @@
 // The gated delta rule as it stands in the paper, one token after the other, its state as a matrix of values by keys.
-#include "reference/sequence_checks.h"
+#include "reference/document_checks.h"
 
 namespace {
 
@@ -142,6 +142,64 @@ TEST(GatedDelta, EqualsTheRuleInEveryDtype) { loops::expect_every_dtype_as_by_lo
 TEST(GatedDelta, TheRecurrentFormEqualsTheOneInChunks) {
   loops::expect_pieces_as_the_whole(plain());
   for (const std::int64_t conv_size : {0, 3}) loops::expect_pieces_as_the_whole(other(conv_size));
+}
+
+TEST(GatedDelta, EachDocumentIsAsIfAlone) {
+  loops::expect_documents_apart(plain());
+  for (const std::int64_t conv_size : {0, 1, 2, 4}) loops::expect_documents_apart(other(conv_size));
+  loops::expect_gradients_of_each_document_alone(other(2));
+}
+
+/// Channel 0 of x is what the gates of all heads get beside dt_bias, and nothing else.
+std::shared_ptr<headwright::Attention> gated_by_channel_0(at::ScalarType dtype) {
+  const auto module = plain().make();
+  const at::NoGradGuard no_grad;
+  for (auto& named : module->named_parameters()) {
+    const auto& name = named.key();
+    if (name.ends_with("_proj.weight") && name != "out_proj.weight") named.value().select(1, 0).zero_();
+    if (name == "a_proj.weight") named.value().zero_().select(1, 0).fill_(1);
+  }
+  module->to(dtype);
+  return module;
+}
+
+TEST(GatedDelta, KeepsItsDigitsBehindTokensThatForget) {
+  const at::NoGradGuard no_grad;
+  const auto gates_of = [](auto set) {
+    auto gate = at::full({130}, -6.0, at::kDouble);
+    set(gate);
+    return gate;
+  };
+  const std::vector<at::Tensor> all{gates_of([](at::Tensor& gate) { gate.slice(0, 0, 48).fill_(30); }),
+                                    gates_of([](at::Tensor& gate) { gate.slice(0, 0, 48, 2).fill_(30); }),
+                                    gates_of([](at::Tensor& gate) { gate.fill_(30); }),
+                                    gates_of([](at::Tensor& gate) { gate[7].fill_(10000); }),
+                                    gates_of([](at::Tensor& gate) { gate[64].fill_(1e30); })};
+  for (const auto& gate : all) {
+    const auto module = gated_by_channel_0(at::kFloat);
+    const auto script = loops::written(*module);
+    auto x = plain().draw(130).to(at::kFloat);
+    x.select(-1, 0).copy_(gate);
+    const auto y = module->forward({.x = x});
+    const auto exported = torch::jit::Module(script).forward({x}).toTensor();
+    module->to(at::kDouble);  // the rounded parameters
+    for (const auto& found : {y, exported}) {
+      EXPECT_LE(loops::difference(plain().reference({}), *module, x.to(at::kDouble), found.to(at::kDouble)), 1e-5)
+          << gate.max().item<double>();
+    }
+  }
+}
+
+TEST(GatedDelta, ExportedComputesInTheTypeItIsCastTo) {
+  const at::NoGradGuard no_grad;
+  const auto module = plain().make();
+  module->to(at::kFloat);
+  auto script = loops::written(*module);
+  script.to(at::kDouble);
+  const auto x = plain().draw(17), ids = loops::packed(17);
+  const auto y = script.forward({x, c10::IValue(), ids}).toTensor();
+  module->to(at::kDouble);
+  EXPECT_LE(loops::difference(loops::each_alone(plain(), {}, ids), *module, x, y), 1e-12);
 }
 
 TEST(GatedDelta, MakesNothingOfNothing) { loops::expect_nothing_from_nothing(plain()); }

@@ -1,5 +1,5 @@
 // Linear attention against its sums, and against the recurrence that conventions give for it.
-#include "reference/sequence_checks.h"
+#include "reference/document_checks.h"
 
 namespace {
 
@@ -117,6 +117,13 @@ TEST(Linear, EqualsItsSumsInEveryDtype) {
 }
 
 TEST(Linear, TheRecurrentFormEqualsTheParallelOne) { loops::expect_pieces_as_the_whole(causal_form()); }
+
+TEST(Linear, EachDocumentIsAsIfAlone) {
+  for (const auto& subject : {causal_form(), full_form()}) {
+    loops::expect_documents_apart(subject);
+    loops::expect_gradients_of_each_document_alone(subject);
+  }
+}
 
 TEST(Linear, MakesNothingOfNothing) {
   loops::expect_nothing_from_nothing(causal_form());

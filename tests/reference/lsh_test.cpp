@@ -87,7 +87,7 @@ Rows lsh(const Case& it, const torch::nn::Module& module, const Rows& x, const s
       Row sum(width, 0.0);
       double total = 0;
       for (const auto j : sees[i]) {
-        double product = 0, length = 0;
+        double product = 0, length = 1e-12;  // as the layer adds it, for a key of zeros
         for (std::size_t c = 0; c < width; ++c) {
           product += q[i][c] * q[j][c];
           length += q[j][c] * q[j][c];
@@ -134,6 +134,36 @@ void expect_loops(const Case& it, std::int64_t seq, const at::Tensor& key_mask, 
 at::Tensor holes(std::int64_t keys) {
   const auto some = at::arange(keys).remainder(3).ne(1);
   return at::stack({some, at::zeros_like(some)});
+}
+
+TEST(Lsh, EachDocumentIsAsIfAlone) {
+  for (const bool causal : {false, true}) {
+    for (const std::int64_t seq : {1, 2, 17, 40}) {
+      const Case it{.causal = causal};
+      const auto layer = make(it);
+      const auto x = at::randn({2, seq, it.dims.d_model}, at::kDouble), mask = holes(seq);
+      const auto token = at::arange(seq);
+      const auto ids = at::stack({token.ge(seq / 2).to(at::kLong), token.floor_divide(7) * -2});
+      for (const auto& key_mask : {at::Tensor(), mask}) {
+        const loops::Reference reference = [&](const torch::nn::Module& module, const Rows& rows, std::int64_t row) {
+          const auto shown = row_of(key_mask, row, rows.size());
+          const auto id = [&](std::size_t t) { return ids[row][static_cast<std::int64_t>(t)].item<std::int64_t>(); };
+          Rows all;
+          for (std::size_t begin = 0, end = 0; begin < rows.size(); begin = end) {
+            for (end = begin; end < rows.size() && id(end) == id(begin);) ++end;
+            const auto from = std::ptrdiff_t(begin), to = std::ptrdiff_t(end);
+            const auto part = lsh(it, module, Rows(rows.begin() + from, rows.begin() + to),
+                                  std::vector<bool>(shown.begin() + from, shown.begin() + to));
+            all.insert(all.end(), part.begin(), part.end());
+          }
+          return all;
+        };
+        SCOPED_TRACE(std::to_string(seq) + (causal ? " causal" : "") + (key_mask.defined() ? " masked" : ""));
+        loops::expect_outputs(reference, *layer, x,
+                              layer->forward({.x = x, .key_mask = key_mask, .document_ids = ids}));
+      }
+    }
+  }
 }
 
 TEST(Lsh, EqualsLoopsInOutputsAndGradients) {

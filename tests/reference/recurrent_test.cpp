@@ -1,5 +1,5 @@
 // The recurrent baselines against their formulas, one number after the other.
-#include "reference/sequence_checks.h"
+#include "reference/document_checks.h"
 
 namespace {
 
@@ -76,6 +76,12 @@ TEST_P(Recurrent, EqualsLoopsInEveryDtype) { loops::expect_every_dtype_as_by_loo
 TEST_P(Recurrent, InPiecesFromACacheEqualsTheWhole) {
   loops::expect_pieces_as_the_whole(plain_);
   loops::expect_pieces_as_the_whole(other_);
+}
+
+TEST_P(Recurrent, EachDocumentBeginsAtZero) {
+  loops::expect_documents_apart(plain_);
+  loops::expect_documents_apart(other_);
+  loops::expect_gradients_of_each_document_alone(plain_);
 }
 
 TEST_P(Recurrent, MakesNothingOfNothing) {

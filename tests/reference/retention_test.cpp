@@ -1,7 +1,7 @@
 // Retention against the sum of the paper, its rotation written as complex numbers.
 #include <complex>
 
-#include "reference/sequence_checks.h"
+#include "reference/document_checks.h"
 
 namespace {
 
@@ -101,6 +101,24 @@ TEST(Retention, EqualsTheSumInEveryDtype) { loops::expect_every_dtype_as_by_loop
 TEST(Retention, TheRecurrentFormEqualsTheParallelOne) {
   loops::expect_pieces_as_the_whole(plain());
   loops::expect_pieces_as_the_whole(wide());
+}
+
+TEST(Retention, EachDocumentIsAsIfAlone) {
+  loops::expect_documents_apart(wide());
+  loops::expect_gradients_of_each_document_alone(wide());
+}
+
+TEST(Retention, KeepsItsDigitsOverLongFading) {
+  // exp(-0.03 * 900) of the oldest tokens are left: the digits of the young ones must not suffer.
+  const auto subject = plain();
+  const auto module = subject.make();
+  module->to(at::kFloat);
+  auto x = subject.draw(900).to(at::kFloat);
+  x.slice(1, 0, 700).mul_(1000);
+  const at::NoGradGuard no_grad;
+  const auto y = module->forward({.x = x});
+  module->to(at::kDouble);
+  EXPECT_LE(loops::difference(subject.reference({}), *module, x.to(at::kDouble), y.to(at::kDouble)), 1e-5);
 }
 
 TEST(Retention, MakesNothingOfNothing) { loops::expect_nothing_from_nothing(plain()); }

@@ -215,7 +215,7 @@ inline void expect_nothing_from_nothing(const Subject& subject) {
   }
 }
 
-/// Its config's model exported, at lengths on both sides of a chunk and with hidden tokens.
+/// Its config's model exported, at lengths on both sides of a chunk, with hidden tokens and documents, and of nothing.
 inline void expect_exported_as_running(const std::string& config) {
   for (const std::string dtype : {"float64", "float32", "bfloat16", "float16"}) {
     const auto plan = headwright::test::shipped_plan(config, {"run.dtype=" + dtype});
@@ -223,9 +223,10 @@ inline void expect_exported_as_running(const std::string& config) {
     model->eval();
     const at::NoGradGuard no_grad;
     const auto script = headwright::exporter::make_script(*model, plan, {2, 6, 0});
-    const auto checks = headwright::exporter::verify(script, *model, plan,
-                                                     {{1, 1, 0}, {3, 63, 0}, {1, 64, 0}, {2, 65, 0}, {2, 130, 0}});
-    EXPECT_EQ(checks.size(), 5U);
+    const auto checks = headwright::exporter::verify(
+        script, *model, plan,
+        {{1, 1, 0}, {3, 63, 0}, {1, 64, 0}, {2, 65, 0}, {2, 130, 0}, {2, 200, 0}, {2, 0, 0}, {0, 3, 0}});
+    EXPECT_EQ(checks.size(), 8U);
   }
 }
 
