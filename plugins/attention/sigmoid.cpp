@@ -4,7 +4,7 @@
 //   y_i = sum_j sigmoid(scale q_i . k_j + b) v_j   over the keys j that the mask shows to i
 //
 // With b = -log(number of keys) a row of scores near 0 sums to about 1. That counts the keys which the key mask shows,
-// also those that the mask hides; a layer that goes on token by token needs a fixed b.
+// also those that the mask hides, but of other documents; a layer that goes on token by token needs a fixed b.
 //
 // Source: Ramapuram et al. 2024, arXiv:2409.04431, section 3.
 // Cost:   O(seq^2 d_model).
@@ -53,7 +53,7 @@ class Sigmoid final : public headwright::QkvAttention {
   at::Tensor mix(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                  const headwright::Inputs& inputs) override {
     auto scoring = scoring_of(inputs);
-    count_shown_keys(scoring, k);
+    count_shown_keys(inputs, k, scoring);
     headwright::note_weights(inputs, q, k, scoring);
     return attend(q, k, v, scoring).y;  // (batch, n_heads, seq, d_head)
   }
@@ -66,19 +66,35 @@ class Sigmoid final : public headwright::QkvAttention {
     return scoring;
   }
 
-  /// The core's own bias counts keys that the key mask hides, too: what that takes off is given back.
-  static void count_shown_keys(headwright::Scoring& scoring, const at::Tensor& k) {
-    if (scoring.sigmoid_bias || !scoring.key_mask.defined()) return;
+  /// The core's own bias counts keys that the key mask hides, and those of other documents that the mask hides: what
+  /// that takes off is given back.
+  void count_shown_keys(const headwright::Inputs& inputs, const at::Tensor& k, headwright::Scoring& scoring) const {
+    if (scoring.sigmoid_bias) return;
+    const auto documents =
+        params_.mask.reads_documents() ? headwright::document_numbers("sigmoid", inputs) : at::Tensor();
+    if (!scoring.key_mask.defined() && !documents.defined()) return;
+    if (documents.defined() && scoring.q_positions.defined()) {
+      throw headwright::InputError("[sigmoid] positions: got them beside document ids; give sigmoid_bias, too");
+    }
     const auto keys = headwright::positions_along(k, 2);
     const auto log_of = [&](const at::Tensor& count) {
       return count.clamp_min(1).to(keys.is_mps() ? at::kFloat : at::kDouble).log();
     };
-    const auto shown = log_of(scoring.key_mask.sum(-1)).unsqueeze(-1).unsqueeze(-1).unsqueeze(-1);
-    const auto missing = log_of(at::ones_like(keys).sum()) - shown;  // (batch, 1, 1, 1)
-    scoring.modifiers.push_back(
-        headwright::modifier("sigmoid_bias", [missing](const at::Tensor& scores, const headwright::ScorePositions&) {
-          return scores + missing.to(scores.scalar_type());
+    const auto counted = documents.defined() ? of_each_document(documents, scoring.key_mask)
+                                             : scoring.key_mask.sum(-1, /*keepdim=*/true);  // (batch, keys or 1)
+    const auto missing = (log_of(at::ones_like(keys).sum()) - log_of(counted)).unsqueeze(1).unsqueeze(1);
+    const bool by_key = documents.defined();  // a query sees keys of its own document alone, which have its count
+    scoring.modifiers.push_back(headwright::modifier(
+        "sigmoid_bias", [missing, by_key](const at::Tensor& scores, const headwright::ScorePositions& place) {
+          const auto here = by_key ? missing.index_select(-1, place.k_positions.flatten()) : missing;
+          return scores + here.to(scores.scalar_type());
         }));
+  }
+
+  /// How many shown keys the document of each has: (batch, keys).
+  static at::Tensor of_each_document(const at::Tensor& documents, const at::Tensor& key_mask) {
+    const auto shown = key_mask.defined() ? key_mask.to(at::kLong) : at::ones_like(documents);
+    return at::zeros_like(documents).scatter_add(1, documents, shown).gather(1, documents);
   }
 
   const Params params_;

@@ -24,9 +24,10 @@ using Sees = std::function<bool(std::size_t query, std::size_t key)>;
 
 /// What the queries of one sequence look at.
 struct Keys {
-  Rows source;  // x itself, or the memory
-  Shown shown;  // what the key mask shows
-  Sees sees;    // what the mask and the key mask show
+  Rows source;                       // x itself, or the memory
+  Shown shown;                       // what the key mask shows
+  Sees sees;                         // what the mask and the key mask show
+  std::vector<long> documents = {};  // of each key
 };
 
 /// One sequence through the layer, with the module's parameters as they are now.
@@ -155,6 +156,7 @@ inline Keys keys_of(const Subject& subject, const Given& given, std::int64_t b) 
   for (std::size_t j = 0; given.document_ids.defined() && j < documents.size(); ++j) {
     documents[j] = given.document_ids[b][static_cast<std::int64_t>(j)].item<long>();
   }
+  keys.documents = documents;
   const auto k_len = static_cast<long>(keys.shown.size()), first = k_len - static_cast<long>(given.x.size(1));
   keys.sees = [=, shown = keys.shown, pairs = subject.pairs](std::size_t i, std::size_t j) {
     headwright::Pair pair{.i = static_cast<long>(i) + first, .j = static_cast<long>(j), .k_len = k_len};

@@ -24,7 +24,7 @@ headwright::Dims dims(std::int64_t n_kv_heads) {
 
 struct Setting {
   double scale = 1 / std::sqrt(3.0);
-  std::optional<double> bias;  // absent = -log(keys that are shown)
+  std::optional<double> bias;  // absent = -log(keys of its document that are shown)
   double cap = 0;
 };
 
@@ -33,14 +33,19 @@ loops::Subject subject(const headwright::Dims& sizes, const Setting& setting, co
   params.insert(params.end(), more.begin(), more.end());
   const loops::Head head = [setting](const torch::nn::Module&, std::size_t, const Rows& q, const Rows& k, const Rows& v,
                                      const loops::Keys& keys) {
-    const double bias = setting.bias.value_or(-std::log(double(std::ranges::count(keys.shown, true))));
+    const auto bias = [&](std::size_t i) {
+      const auto document = keys.documents[keys.documents.size() == q.size() ? i : 0];  // a memory is one
+      double count = 0;
+      for (std::size_t j = 0; j < k.size(); ++j) count += keys.shown[j] && keys.documents[j] == document ? 1 : 0;
+      return setting.bias.value_or(-std::log(count));
+    };
     const auto score = [&](std::size_t i, std::size_t j) {
       const double product = setting.scale * loops::dot(q[i], k[j]);
-      return setting.cap > 0 ? setting.cap * std::tanh(product / setting.cap) : product;
+      return bias(i) + (setting.cap > 0 ? setting.cap * std::tanh(product / setting.cap) : product);
     };
-    return loops::mixed(q.size(), v, keys.sees, score, [&](const Row& scores) {
+    return loops::mixed(q.size(), v, keys.sees, score, [](const Row& scores) {
       Row weights;
-      for (const double each : scores) weights.push_back(1 / (1 + std::exp(-(each + bias))));
+      for (const double each : scores) weights.push_back(1 / (1 + std::exp(-each)));
       return weights;
     });
   };
@@ -57,6 +62,16 @@ TEST(Sigmoid, EqualsTheFormulaWithGroupedKeysItsOwnBiasScaleAndASoftcap) {
 }
 
 TEST(Sigmoid, WorksWithEveryMask) { loops::expect_masks(subject(dims(2), {})); }
+
+TEST(Sigmoid, RefusesToCountPositionsThatAreGivenBesideDocuments) {
+  const auto layer = headwright::test::make<headwright::Attention>(
+      "sigmoid", dims(4),
+      {{"mask", Value{Mask::document()}},
+       {"position", Value{headwright::Component{.variant = &headwright::test::variant("alibi")}}}});
+  const auto x = at::randn({1, 4, 6}), ids = at::tensor({0, 0, 1, 1}).to(at::kLong).unsqueeze(0);
+  EXPECT_NO_THROW(layer->forward({.x = x, .document_ids = ids}));
+  EXPECT_THROW(layer->forward({.x = x, .positions = at::arange(4) % 2, .document_ids = ids}), headwright::InputError);
+}
 
 TEST(Sigmoid, ReadsAMemory) { loops::expect_memory(subject(dims(2), {})); }
 
