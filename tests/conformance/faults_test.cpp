@@ -36,7 +36,7 @@ void expect_found(const std::string& variant, const std::string& finding) {
 }
 
 TEST(ConformanceKit, PassesWhatHoldsItsPromises) {
-  for (const auto* variant : {"no_fault", "grouped", "turns", "shifts", "mean"})
+  for (const auto* variant : {"no_fault", "grouped", "turns", "shifts", "mean", "document_mean"})
     EXPECT_THAT(failed(checked(variant)), IsEmpty());
 }
 
@@ -90,8 +90,16 @@ TEST(ConformanceKit, FindsAKernelThatIsAskedForAndNotTaken) {
 
 TEST(ConformanceKit, FindsATokenOfAnotherDocumentThatIsRead) {
   expect_found("reads_other_documents",
-               "documents: the output at position 3 depends on token 0, which is of another document");
+               "documents: the output at position 1 depends on token 0, which is of another document");
 }
+
+TEST(ConformanceKit, FindsAStateThatLeaksIntoAnotherDocument) {
+  expect_found("leaks_behind_a_chunk", "documents: the output at position 64 depends on token ");
+  expect_found("leaks_through_the_cache", "cache: a sequence fed token by token with documents differs");
+  expect_found("counts_other_documents", "documents: the document of tokens 4 to 6 gives another output at position 4");
+}
+
+TEST(ConformanceKit, FindsAnOperatorThatFailsWithoutTokens) { expect_found("last_token", "nothing: threw: "); }
 
 TEST(ConformanceKit, FindsAHiddenTokenThatIsRead) {
   expect_found("ignores_key_mask", "key_mask: a hidden token influences the output of a visible one");

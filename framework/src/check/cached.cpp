@@ -48,8 +48,8 @@ std::vector<std::pair<std::string, Inputs>> inputs_of(const Subject& subject, st
     padded.key_mask.select(0, 0).slice(0, 0, length / 2).fill_(false);  // at the start
   }
   if (subject.claims.document_ids) {
-    auto& packed = all.emplace_back(" with documents", plain).second;
-    packed.document_ids = at::arange(length).ge(length / 3).to(at::kLong).expand({2, length});
+    auto& packed = all.emplace_back(" with documents", subject.draw(3, length)).second;
+    packed.document_ids = packed_documents(length);
   }
   return all;
 }
@@ -64,7 +64,7 @@ std::string cached(const Subject& subject) {
     const auto length = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
     for (const auto& [extra, inputs] : inputs_of(subject, length)) {
       const auto at_once = subject.call(*module, inputs);
-      auto cache = attention.make_cache(2, length);
+      auto cache = attention.make_cache(inputs.x.size(0), length);
       const auto far = difference(in_pieces(subject, *module, inputs, cache, lengths), at_once);
       if (!(far <= kFloat64Noise)) {
         const std::string how = lengths.size() == 2 ? "in two pieces" : "token by token";

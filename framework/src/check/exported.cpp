@@ -74,6 +74,10 @@ std::string exported(const Subject& subject) try {
   std::vector<exporter::Size> sizes{traced};
   if (subject.claims.dynamic_export) {
     sizes = {{1, 1, 1}, {4, std::min<std::int64_t>(5, longest), 9}, {3, longest, 2}, {1, subject.many(), 3}};
+    const auto module = subject.make();
+    for (const auto& [batch, seq] : {std::pair<std::int64_t, std::int64_t>{2, 0}, {0, longest}}) {
+      if (makes_of_nothing(subject, *module, subject.draw(batch, seq))) sizes.push_back({batch, seq, 3});
+    }
   }
   exporter::verify(script, *model, plan, sizes);
   return "";

@@ -75,9 +75,17 @@ std::string wrong_gradient(const Subject& subject, const Inputs& inputs) {
 std::string gradients(const Subject& subject) {
   const auto length = std::min<std::int64_t>(subject.longest(), 5);
   const auto fault = wrong_gradient(subject, subject.draw(2, length));
-  if (!fault.empty() || !subject.claims.key_mask) return fault;
-  const auto masked = wrong_gradient(subject, with_masks(subject, subject.draw(3, length)));
-  return masked.empty() ? "" : "with a key mask, " + masked;
+  if (!fault.empty()) return fault;
+  if (subject.claims.key_mask) {
+    const auto masked = wrong_gradient(subject, with_masks(subject, subject.draw(3, length)));
+    if (!masked.empty()) return "with a key mask, " + masked;
+  }
+  if (subject.claims.document_ids && !subject.claims.memory) {
+    auto packed = subject.draw(3, length);
+    packed.document_ids = packed_documents(length);
+    if (const auto wrong = wrong_gradient(subject, packed); !wrong.empty()) return "with documents, " + wrong;
+  }
+  return "";
 }
 
 }  // namespace headwright::check

@@ -29,6 +29,46 @@ std::string shape(const Subject& subject) {
   return "";
 }
 
+bool makes_of_nothing(const Subject& subject, torch::nn::Module& module, const Inputs& inputs) try {
+  subject.call(module, inputs);
+  return true;
+} catch (const Error&) {  // an operator's own error is another type
+  return false;
+}
+
+std::string nothing(const Subject& subject) {
+  const auto module = subject.make();
+  const at::NoGradGuard no_grad;
+  const auto wrong = [&](const Inputs& inputs, const std::string& with) -> std::string {
+    if (!makes_of_nothing(subject, *module, inputs)) return "";
+    const std::vector<std::int64_t> expected{inputs.x.size(0), inputs.x.size(1), subject.d_out()};
+    const auto y = subject.call(*module, inputs);
+    if (y.sizes() == expected && all_finite(y)) return "";
+    return "of x " + shape_text(inputs.x) + with + " comes " + shape_text(y) + ", expected finite " +
+           shape_text(at::empty(expected));
+  };
+  std::vector<std::pair<Inputs, std::string>> all;
+  for (const auto& [batch, seq] : {std::pair<std::int64_t, std::int64_t>{2, 0}, {0, subject.longest()}, {0, 0}}) {
+    auto inputs = all.emplace_back(subject.draw(batch, seq), "").first;
+    if (subject.claims.key_mask) {
+      const auto keys = subject.claims.memory ? inputs.memory.size(1) : seq;
+      (subject.claims.memory ? inputs.memory_mask : inputs.key_mask) = at::ones({batch, keys}, at::kBool);
+    }
+    if (subject.claims.document_ids && !subject.claims.memory) {
+      inputs.document_ids = at::zeros({batch, seq}, at::kLong);
+    }
+    all.emplace_back(inputs, " with masks");
+  }
+  if (subject.claims.memory) {
+    auto inputs = all.emplace_back(subject.draw(2, subject.longest()), " and a memory of 0 tokens").first;
+    all.back().first.memory = inputs.memory.slice(1, 0, 0);
+  }
+  for (const auto& [inputs, with] : all) {
+    if (auto fault = wrong(inputs, with); !fault.empty()) return fault;
+  }
+  return "";
+}
+
 std::string finite(const Subject& subject) {
   const auto module = subject.make();
   for (const auto& [batch, seq] : sizes(subject)) {

@@ -8,6 +8,8 @@ namespace headwright::check {
 
 // outputs.cpp
 std::string shape(const Subject& subject);
+std::string nothing(const Subject& subject);
+bool makes_of_nothing(const Subject& subject, torch::nn::Module& module, const Inputs& inputs);  // and does not refuse
 std::string finite(const Subject& subject);
 std::string deterministic_in_eval(const Subject& subject);
 std::string dropout_in_training(const Subject& subject);
@@ -24,10 +26,16 @@ std::string causal(const Subject& subject);
 std::string key_mask(const Subject& subject);
 std::string padding(const Subject& subject);
 std::string empty_rows(const Subject& subject);
-std::string documents(const Subject& subject);
 std::string window(const Subject& subject);
 std::string tokens_independent(const Subject& subject);
 std::string positions_followed(const Subject& subject);
+
+// documents.cpp
+std::string documents(const Subject& subject);
+
+/// Document ids of 3 rows: they begin in the middle; at a third, so that a document goes on in the next chunk; and at
+/// the second token and where a chunk begins, or at the last token.
+at::Tensor packed_documents(std::int64_t length);
 
 // heads.cpp
 bool groups_heads(const Subject& subject);  // it takes fewer kv heads than heads, and both forms correspond
