@@ -45,7 +45,11 @@ class GatedDelta final : public Attention {
   };
 
   static Claims claims(const Dims&, const Params&) {
-    return {.causal = true, .key_mask = true, .cost = "O(seq d_model (d_model + d_head))", .cache = true};
+    return {.causal = true,
+            .key_mask = true,
+            .cost = "O(seq d_model (d_model + d_head))",
+            .cache = true,
+            .reads = {.n_heads = true, .n_kv_heads = true, .d_head = true}};
   }
 
   static void check(const Dims& dims, const Params&, Issues& issues) {

@@ -75,7 +75,9 @@ class Latent final : public headwright::Attention {
             .core = true,
             .cost = "O(seq^2 n_heads (d_nope + d_rope + d_value))",
             .cache = params.mask.hides_future() && !params.mask.reads_length(),
-            .document_ids = params.mask.reads_documents()};
+            .document_ids = params.mask.reads_documents(),
+            .positions = static_cast<bool>(params.position),
+            .reads = {.n_heads = true, .d_head = !(params.d_latent && params.d_nope)}};
   }
 
   static void check(const headwright::Dims& dims, const Params& params, headwright::Issues& issues) {
@@ -130,6 +132,8 @@ class Latent final : public headwright::Attention {
   }
 
   headwright::KernelChoice kernel() const override { return choose_kernel(scoring({})); }
+
+  headwright::Mask mask() const override { return params_.mask; }
 
   headwright::Cache make_cache(std::int64_t batch, std::int64_t capacity) const override {
     const auto width = widths_.latent + widths_.rope;

@@ -36,8 +36,11 @@ class Linear final : public Attention {
   };
 
   static Claims claims(const Dims&, const Params& params) {
-    return {
-        .causal = params.causal, .key_mask = true, .cost = "O(seq d_model (d_model + d_head))", .cache = params.causal};
+    return {.causal = params.causal,
+            .key_mask = true,
+            .cost = "O(seq d_model (d_model + d_head))",
+            .cache = params.causal,
+            .reads = {.n_heads = true, .n_kv_heads = true, .d_head = true}};
   }
 
   static void check(const Dims& dims, const Params&, Issues& issues) { QkvAttention::check_heads(dims, issues); }

@@ -27,7 +27,11 @@ class MultiHeadAttention final : public Attention {
   };
 
   static Claims claims(const Dims& dims, const Params& params) {
-    return {.causal = params.causal, .key_mask = true, .d_out = params.width(dims), .cost = "O(seq^2 d_out)"};
+    return {.causal = params.causal,
+            .key_mask = true,
+            .d_out = params.width(dims),
+            .cost = "O(seq^2 d_out)",
+            .reads = {.n_heads = true}};
   }
   static void check(const Dims& dims, const Params& params, Issues& issues) {
     if (params.causal && dims.context_length == 0) issues.add("context_length", "missing; the mask has this size");

@@ -10,6 +10,7 @@
 #include "commands.h"
 #include "exit_code.h"
 #include "headwright/errors.h"
+#include "headwright/params.h"
 #include "support/files.h"
 #include "support/text.h"
 #include "templates.h"
@@ -128,6 +129,12 @@ int new_plugin(const Global& global, const Options& options) {
   return kOk;
 }
 
+std::vector<std::string> kind_names() {
+  std::vector<std::string> names;
+  for (const auto kind : kKinds) names.emplace_back(to_string(kind));
+  return names;
+}
+
 }  // namespace
 
 void add_new_plugin(CLI::App& app, Global& global) {
@@ -137,9 +144,7 @@ void add_new_plugin(CLI::App& app, Global& global) {
                               "  runner new-plugin my_norm --kind norm --into ~/plugins",
                               [&global, options] { return new_plugin(global, *options); });
   command.add_option("NAME", options->name, "what the variant is called in a config")->required();
-  command.add_option("--kind", options->kind, "what it is")
-      ->required()
-      ->check(CLI::IsMember({"attention", "feed_forward", "norm", "position"}));
+  command.add_option("--kind", options->kind, "what it is")->required()->check(CLI::IsMember(kind_names()));
   command.add_option("--into", options->into, "an existing folder, which gets the new one")
       ->type_name("DIR")
       ->capture_default_str();

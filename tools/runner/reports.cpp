@@ -38,17 +38,7 @@ Json kernel_json(const KernelChoice& choice) {
 
 Json claims_json(const Claims& claims) {
   Json object;
-  object["causal"] = claims.causal;
-  object["memory"] = claims.memory;
-  object["key_mask"] = claims.key_mask;
-  object["differentiable"] = claims.differentiable;
-  object["dynamic_export"] = claims.dynamic_export;
-  object["core"] = claims.core;
-  object["embed"] = claims.embed;
-  object["rotate"] = claims.rotate;
-  object["bias"] = claims.bias;
-  object["cache"] = claims.cache;
-  object["document_ids"] = claims.document_ids;
+  for (const auto& row : claim_rows()) object[row.name] = claims.*row.member;
   object["d_out"] = claims.d_out;
   object["cost"] = claims.cost;
   return object;
@@ -56,20 +46,9 @@ Json claims_json(const Claims& claims) {
 
 std::string claims_text(const Claims& claims, Kind kind) {
   std::vector<std::string> words;
-  const auto say = [&](bool holds, const char* word) {
-    if (holds) words.emplace_back(word);
-  };
-  say(claims.causal, "causal");
-  say(claims.memory, "reads a memory");
-  say(claims.key_mask, "takes a key mask");
-  say(claims.core, "on the attention core");
-  say(claims.embed, "adds to embeddings");
-  say(claims.rotate, "rotates q and k");
-  say(claims.bias, "changes scores");
-  say(claims.cache, "continues from a cache");
-  say(claims.document_ids, "honours document ids");
-  say(!claims.differentiable, "not differentiable");
-  say(!claims.dynamic_export, "exports one shape only");
+  for (const auto& row : claim_rows()) {
+    if (claims.*row.member != row.said_if_false) words.emplace_back(row.phrase);
+  }
   if (words.empty() && kind != Kind::attention) words.emplace_back("each token on its own");
   return support::join(words, ", ");
 }

@@ -58,6 +58,9 @@ class HEADWRIGHT_API Mask {
   bool hides_future() const;     ///< proved from the structure: no key after the query is ever visible
   bool is_sparse() const;        ///< proved from the structure: a query sees few keys, however long the sequence is
   bool reads_documents() const;  ///< what is visible depends on Scoring::document_ids
+  /// Proved from the structure: no key further back than this is ever visible, and what is visible depends on
+  /// distances alone, so that older keys need not be kept. Nothing if that cannot be proved.
+  std::optional<std::int64_t> look_back() const;
   bool reads_length() const;  ///< what a query sees depends on how many keys there are, so it changes as a cache grows
 
   /// Proved from the structure and the positions; partial where that is not enough.

@@ -20,8 +20,9 @@
 namespace headwright {
 
 /// What a plugin can provide.
-enum class Kind { attention, feed_forward, norm, position };
-inline constexpr std::array<Kind, 4> kKinds{Kind::attention, Kind::feed_forward, Kind::norm, Kind::position};
+enum class Kind { attention, feed_forward, norm, position, embedding, head };
+inline constexpr std::array kKinds{Kind::attention, Kind::feed_forward, Kind::norm,
+                                   Kind::position,  Kind::embedding,    Kind::head};
 HEADWRIGHT_API std::string_view to_string(Kind kind);
 
 struct Value;
@@ -56,6 +57,7 @@ struct Limits {
   bool required = false;                      // has no default: the config must give it
   std::array<std::string_view, 8> choices{};  // of a text; the first empty one ends the list
   Kind kind = Kind::position;                 // of a component
+  std::string_view usual{};                   // variant that a component's map means where it has no name
 };
 
 constexpr Limits operator|(Limits a, const Limits& b) {
@@ -70,6 +72,7 @@ constexpr Limits operator|(Limits a, const Limits& b) {
   a.required |= b.required;
   if (!b.choices[0].empty()) a.choices = b.choices;
   if (b.kind != Kind::position) a.kind = b.kind;
+  if (!b.usual.empty()) a.usual = b.usual;
   return a;
 }
 constexpr Limits at_least(double lowest) { return {.min = lowest}; }
@@ -79,7 +82,8 @@ constexpr Limits less_than(double highest) { return {.max = highest, .max_exclud
 constexpr Limits positive() { return greater_than(0); }
 constexpr Limits probability() { return at_least(0) | less_than(1); }
 constexpr Limits required() { return {.required = true}; }
-constexpr Limits component_of(Kind kind) { return {.kind = kind}; }
+/// usual: the variant that a map without a name means; empty = a map has to name one.
+constexpr Limits component_of(Kind kind, std::string_view usual = {}) { return {.kind = kind, .usual = usual}; }
 template <class... Text>
 constexpr Limits one_of(Text... choice) {
   static_assert(sizeof...(choice) <= 8, "one_of takes at most 8 choices");

@@ -16,7 +16,9 @@
 
 #include "headwright/abi.h"
 #include "headwright/attention.h"
+#include "headwright/embedding.h"
 #include "headwright/feed_forward.h"
+#include "headwright/head.h"
 #include "headwright/norm.h"
 #include "headwright/position.h"
 #include "headwright/shapes.h"
@@ -25,9 +27,9 @@ namespace headwright {
 
 template <class M>
 concept OfAKind = std::derived_from<M, Attention> || std::derived_from<M, FeedForward> || std::derived_from<M, Norm> ||
-                  std::derived_from<M, Position>;
+                  std::derived_from<M, Position> || std::derived_from<M, Embedding> || std::derived_from<M, Head>;
 
-/// Attention and positions promise something that depends on the variant, so they must say it.
+/// All but feed-forward layers and norms promise something that depends on the variant, so they must say it.
 template <class M>
 concept StatesClaims = requires(const Dims& dims, const typename M::Params& params) {
   { M::claims(dims, params) } -> std::same_as<Claims>;
@@ -48,6 +50,8 @@ constexpr Kind kind_of() {
   if constexpr (std::derived_from<M, Attention>) return Kind::attention;
   if constexpr (std::derived_from<M, FeedForward>) return Kind::feed_forward;
   if constexpr (std::derived_from<M, Norm>) return Kind::norm;
+  if constexpr (std::derived_from<M, Embedding>) return Kind::embedding;
+  if constexpr (std::derived_from<M, Head>) return Kind::head;
   return Kind::position;
 }
 

@@ -9,6 +9,7 @@
 
 #include "bench/baseline.h"
 #include "bench/sizes.h"
+#include "bind/walk.h"
 #include "model/build.h"
 #include "run/forward.h"
 
@@ -74,9 +75,9 @@ std::string kernels_text(const model::Model& model) {
 }
 
 std::string why_no_gradient(const bind::Plan& plan) {
-  for (const auto& block : plan.model.blocks) {
-    if (block.attention && !block.claims.differentiable) {
-      return "'" + block.attention.variant->name + "' claims no gradient";
+  for (const auto& place : bind::walk(plan.model)) {
+    if (place.claims != nullptr && !place.claims->differentiable) {
+      return "'" + place.component->variant->name + "' claims no gradient";
     }
   }
   return "";

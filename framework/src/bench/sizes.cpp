@@ -80,10 +80,15 @@ void take_sizes(bind::Plan& plan, const BenchPoint& point) {
   if (batch_size && input.memory.from == From::values) input.memory = random_like(input.memory);
   if (batch_size && input.memory.from == From::random) input.memory.shape[0] = shape[0];
   if (input.document_ids.from == From::values) input.document_ids = stretched(input.document_ids, shape[0], shape[1]);
-  if (!plan.model.embedding) shape.push_back(plan.model.dims.d_model);
+  const auto wanted = bind::wanted_input(plan.model);
+  if (wanted.takes == Takes::images || wanted.takes == Takes::nothing) {
+    throw InputError(
+        "--vary: the lengths of images and learned latents are the model's own; vary a value of the config");
+  }
+  shape.insert(shape.end(), wanted.item_shape.begin(), wanted.item_shape.end());
   const auto seed = input.x.from == From::random ? input.x.seed : 0;
   input.x = {.from = From::random, .shape = shape, .seed = seed, .mark = {.file = "--vary", .line = 1, .column = 1}};
-  input.key_mask = {};  // of the rows that were there
+  input.key_mask = input.positions = input.token_types = {};  // of the rows that were there
   if (batch_size) input.memory_mask = {};
 }
 

@@ -98,6 +98,14 @@ Json object(const Table& table, const std::map<std::string, Json>& structures) {
   return schema;
 }
 
+/// The variant that a map of this kind means without a name; empty = none.
+std::string usual_of(Kind kind) {
+  for (const auto& row : model_table().rows) {
+    if (row.type == ParamType::component && row.limits.kind == kind) return std::string(row.limits.usual);
+  }
+  return "";
+}
+
 /// A bare name, or a map of the name and its parameters.
 Json component(registry::Registry& registry, Kind kind) {
   Json choices = Json::array();
@@ -107,7 +115,7 @@ Json component(registry::Registry& registry, Kind kind) {
     Json schema = object(variant->params);
     schema["description"] = variant->summary;
     schema["properties"]["name"] = {{"const", variant->name}};
-    schema["required"].push_back("name");
+    if (variant->name != usual_of(kind)) schema["required"].push_back("name");
     choices.push_back(std::move(schema));
   }
   return {{"anyOf", std::move(choices)}};
@@ -165,28 +173,37 @@ Json layers() {
 
 Json blocks() { return {{"type", "object"}, {"minProperties", 1}, {"additionalProperties", reference("block")}}; }
 
+Json positions() { return optional_section(object(positions_table().rows)); }
+
 Json encoder() {
-  return object(encoder_table(), {{"embedding", optional_section(object(encoder_embedding_table().rows))},
-                                  {"blocks", blocks()},
-                                  {"layers", layers()}});
+  return object(encoder_table(), {{"positions", positions()}, {"blocks", blocks()}, {"layers", layers()}});
 }
 
 Json model() {
-  return object(model_table(), {{"embedding", optional_section(object(embedding_table().rows))},
+  return object(model_table(), {{"positions", positions()},
                                 {"encoder", optional_section(encoder())},
                                 {"blocks", blocks()},
-                                {"layers", layers()},
-                                {"head", optional_section(object(head_table().rows))}});
+                                {"layers", layers()}});
+}
+
+Json block() {
+  const Json sublayers = {{"type", "array"}, {"minItems", 1}, {"items", object(sublayer_table().rows)}};
+  return object(block_table(), {{"sublayers", sublayers}});
 }
 
 Json input(const Table& table) {
-  Json file = object(document_ids_table().rows);
+  Json file = object(ids_table().rows);
   file["required"] = {"file"};
-  const Json document_ids = {{"anyOf", {nested("integer", 2), std::move(file)}}};
-  std::map<std::string, Json> structures{{"values", nested("number", 3)},         {"tokens", nested("integer", 2)},
-                                         {"random", object(random_table().rows)}, {"lengths", nested("integer", 1)},
-                                         {"key_mask", nested("boolean", 2)},      {"memory", reference("memory")},
-                                         {"document_ids", document_ids}};
+  const Json ids = {{"anyOf", {nested("integer", 2), std::move(file)}}};
+  std::map<std::string, Json> structures{{"values", nested("number", 3)},
+                                         {"tokens", nested("integer", 2)},
+                                         {"random", object(random_table().rows)},
+                                         {"lengths", nested("integer", 1)},
+                                         {"key_mask", nested("boolean", 2)},
+                                         {"memory", reference("memory")},
+                                         {"document_ids", ids},
+                                         {"positions", ids},
+                                         {"token_types", ids}};
   return object(table, structures);
 }
 
@@ -200,7 +217,7 @@ Json schema(registry::Registry& registry) {
   schema.update(root);
   auto& definitions = schema["definitions"];
   definitions["model"] = model();
-  definitions["block"] = object(block_table().rows);
+  definitions["block"] = block();
   for (const auto kind : kKinds) definitions[std::string(to_string(kind))] = component(registry, kind);
   definitions["mask"] = mask();
   definitions["modifier"] = {{"anyOf", named(modifier_kinds())}};

@@ -175,7 +175,7 @@ std::optional<ReadValue> read_value(Reader& reader, const ParamSpec& row, const 
   if (row.is_list) return read_list(reader, row, node, path);
   switch (row.type) {
     case ParamType::component:
-      return read_component(reader, row.limits.kind, node, path);
+      return read_component(reader, row.limits.kind, node, path, row.limits.usual);
     case ParamType::mask:
       return with_node(read_mask(reader, node, path), node);
     case ParamType::modifiers:
@@ -188,13 +188,16 @@ std::optional<ReadValue> read_value(Reader& reader, const ParamSpec& row, const 
   return ReadValue{std::move(*value), node};
 }
 
-std::optional<ReadValue> read_component(Reader& reader, Kind kind, const Node& node, const std::string& path) {
+std::optional<ReadValue> read_component(Reader& reader, Kind kind, const Node& node, const std::string& path,
+                                        std::string_view usual) {
   const bool bare = spec::as_text(node).value.has_value();
   if (!bare && node.type != Node::Type::map) {
     refuse(reader, {.type = ParamType::component, .limits = component_of(kind)}, node, path, node.what());
     return {};
   }
-  const Node* name = bare ? &node : find_name(reader, kind, node, path);
+  const Node usual_name = scalar_node(std::string(usual), false, default_mark());
+  const bool named = bare || usual.empty() || node.find("name") != nullptr;
+  const Node* name = bare ? &node : named ? find_name(reader, kind, node, path) : &usual_name;
   if (name == nullptr) return {};
   const auto* variant = find_variant(reader, kind, *name, bare ? path : below(path, "name"));
   if (variant == nullptr) return {};

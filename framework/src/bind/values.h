@@ -18,8 +18,10 @@ struct ReadValue {
 std::optional<ReadValue> read_value(Reader& reader, const ParamSpec& row, const spec::Node& node,
                                     const std::string& path);
 
-/// A component: a bare name, or a map with `name` and its parameters.
-std::optional<ReadValue> read_component(Reader& reader, Kind kind, const spec::Node& node, const std::string& path);
+/// A component: a bare name, or a map with `name` and its parameters. usual: the variant of a map without a name;
+/// empty = it has to name one.
+std::optional<ReadValue> read_component(Reader& reader, Kind kind, const spec::Node& node, const std::string& path,
+                                        std::string_view usual = {});
 
 /// masks.cpp: a mask, and a list of score modifiers.
 std::optional<Mask> read_mask(Reader& reader, const spec::Node& node, const std::string& path);

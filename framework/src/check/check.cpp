@@ -51,7 +51,9 @@ bool has_causal_window(const Subject& subject) {
   return claims_causal(subject) && subject.row("window_size", ParamType::integer) != nullptr;
 }
 bool has_heads(const Subject& subject) { return is_attention(subject) && groups_heads(subject); }
-bool per_token(const Subject& subject) { return !is_attention(subject) && !is_position(subject); }
+bool per_token(const Subject& subject) {
+  return !is_attention(subject) && !is_position(subject) && subject.per_token();
+}
 
 constexpr std::array kRows{
     Row{"documented", "a summary, a source, and a phrase for every parameter", always, documented},

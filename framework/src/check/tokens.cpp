@@ -19,7 +19,9 @@ std::int64_t first_difference(const at::Tensor& a, const at::Tensor& b, std::int
 Inputs with_other_token(const Inputs& inputs, std::int64_t token) {
   auto changed = inputs;
   changed.x = inputs.x.clone();
-  changed.x.select(1, token).neg_().add_(3);
+  auto row = changed.x.select(1, token);
+  if (row.is_floating_point()) row.neg_().add_(3);
+  else row.copy_(row.eq(0));  // another id, whatever it was
   return changed;
 }
 

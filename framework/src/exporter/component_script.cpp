@@ -86,14 +86,14 @@ std::string guard(const Part& part, const std::string& name, const at::Tensor& x
 
 /// A forward that guards a fixed shape and picks the trace for what is given.
 void define_choice(Part& part, const Inputs& example) {
-  std::string text = part.signature.declaration();
+  std::string text = part.signature.declaration() + part.signature.defaults();
   if (!part.dynamic) text += guard(part, "x", example.x);
   if (!part.dynamic && part.signature.memory) text += guard(part, "memory", example.memory);
   for (const auto& choice : part.signature.choices()) {
-    const auto given = choice.optional_names();
+    const auto given = choice.mask_names();
     const auto name = "forward_" + (given.empty() ? "plain" : support::join(given, "_"));
     trace(part, name, choice, example);
-    const auto call = "return self." + name + "(" + choice.arguments("x") + ")\n";
+    const auto call = "return self." + name + "(" + choice.arguments() + ")\n";
     text += given.empty() ? "    " + call
                           : "    if " + support::join(given, " is not None and ") + " is not None:\n        " + call;
   }

@@ -84,8 +84,6 @@ std::string digest_of(const std::filesystem::path& path, tensor_io::SafetensorsH
   return digest.hex();
 }
 
-}  // namespace
-
 Report write_safetensors(model::Model& model, const bind::Plan& plan, const std::filesystem::path& path) {
   const auto all = collect(model);
   Report report{.file = path.string(), .format = "safetensors", .parameters = model::count_parameters(model)};
@@ -108,6 +106,16 @@ Inspection inspect_safetensors(const std::filesystem::path& path) {
   inspection.config = header.metadata.at(kConfig);
   judge(inspection, header.metadata.at(kDigest), header.metadata.at(kMetadata));
   return inspection;
+}
+
+}  // namespace
+
+Format safetensors_format() {
+  return {.name = "safetensors",
+          .endings = {".safetensors"},
+          .recognises = [](std::string_view begin) { return begin.size() > 8 && begin[8] == '{'; },
+          .write = write_safetensors,
+          .inspect = inspect_safetensors};
 }
 
 }  // namespace headwright::exporter

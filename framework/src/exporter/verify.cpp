@@ -61,7 +61,8 @@ Comparison compare(const torch::jit::Module& module, const Signature& signature,
 }
 
 [[noreturn]] void refuse(const std::string& what, const Inputs& inputs, const std::string& fault) {
-  throw Error(what + ": exported, it differs from the model at x " + shape_text(inputs.x) +
+  throw Error(what + ": exported, it differs from the model at x " +
+              (inputs.x.defined() ? shape_text(inputs.x) : "absent") +
               (inputs.memory.defined() ? ", memory " + shape_text(inputs.memory) : "") + ": " + fault);
 }
 
@@ -74,7 +75,7 @@ Inputs only(const Signature& taken, const Inputs& inputs) { return taken.inputs(
   Samples samples(plan);
   for (const auto& part : script.parts) {
     const auto all = part.sample(samples, size);
-    for (const auto& choice : part.signature.choices()) {
+    for (const auto& choice : part.signature.calls()) {
       const auto own = only(choice, all);
       const auto found = compare(part.scripted, part.signature, own, part.eager(own));
       if (found.fault.empty()) continue;
@@ -101,8 +102,8 @@ std::vector<Check> verify(const Script& script, model::Model& model, const bind:
   std::vector<Check> checks;
   for (const auto& size : sizes) {
     const auto all = samples.inputs(size);
-    Check check{.shape = all.x.sizes().vec()};
-    for (const auto& choice : script.signature.choices()) {
+    Check check{.shape = (all.x.defined() ? all.x : all.memory).sizes().vec()};
+    for (const auto& choice : script.signature.calls()) {
       const auto inputs = only(choice, all);
       const auto found = compare(script.module, script.signature, inputs, model.forward(inputs));
       if (!found.fault.empty()) blame(script, plan, size, inputs, found.fault);
@@ -114,7 +115,7 @@ std::vector<Check> verify(const Script& script, model::Model& model, const bind:
 }
 
 void verify_file(const torch::jit::Module& loaded, const Script& script, const bind::Plan& plan, const Size& size) {
-  const auto inputs = only(script.signature.without_optional(), Samples(plan).inputs(size));
+  const auto inputs = only(script.signature.required(), Samples(plan).inputs(size));
   const auto found = compare(loaded, script.signature, inputs, call(script.module, script.signature, inputs));
   if (!found.fault.empty()) refuse("the file", inputs, found.fault);
 }

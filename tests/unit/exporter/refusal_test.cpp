@@ -95,10 +95,10 @@ class Refusals : public Exports {
     auto plan = test::plan_of(
         "name: two_layers\nmodel:\n  d_model: 6\n  context_length: 16\n  blocks: {only: {order: plain, attention: "
         "simple_self_attention}}\n  layers: [only, only]\ninput: {random: {shape: [2, 5, 6]}}\n");
-    auto& block = plan.model.blocks[1];
+    auto& sublayer = plan.model.blocks[1].sublayers.front();
     static const VariantSpec spec = spec_of<M>(name);
-    block.attention = {&spec, {}};
-    block.claims = spec.claims(block.dims, {});
+    sublayer.component = {&spec, {}};
+    sublayer.claims = spec.claims(sublayer.dims, {});
     return plan;
   }
 

@@ -32,6 +32,7 @@ class Band final : public MaskNode {
   bool hides_future() const override { return right_ && *right_ <= 0; }
   bool is_causal() const override { return !left_ && right_ && *right_ == 0; }
   bool is_sparse() const override { return left_ && right_; }
+  std::optional<std::int64_t> look_back() const override { return left_.value_or(kWithoutBound); }
 
  private:
   const Bound left_, right_;  // at least one is bounded

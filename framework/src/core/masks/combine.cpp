@@ -18,6 +18,18 @@ std::string call_text(std::string name, const Nodes& parts) {
   return name + ")";
 }
 
+/// The furthest key of any part, or of every part, where each part knows one.
+template <class Pick>
+std::optional<std::int64_t> of_parts(const Nodes& parts, Pick pick) {
+  auto back = parts.front()->look_back();
+  for (const auto& part : parts) {
+    const auto next = part->look_back();
+    if (!back || !next) return {};
+    back = pick(*back, *next);
+  }
+  return back;
+}
+
 class All final : public MaskNode {
  public:
   explicit All(Nodes parts) : parts_(std::move(parts)) {}
@@ -46,6 +58,9 @@ class All final : public MaskNode {
   bool is_dense() const override { return std::ranges::all_of(parts_, &MaskNode::is_dense, get); }
   bool reads_documents() const override { return std::ranges::any_of(parts_, &MaskNode::reads_documents, get); }
   bool reads_length() const override { return std::ranges::any_of(parts_, &MaskNode::reads_length, get); }
+  std::optional<std::int64_t> look_back() const override {
+    return of_parts(parts_, [](std::int64_t a, std::int64_t b) { return std::min(a, b); });
+  }
 
  private:
   static const MaskNode& get(const std::shared_ptr<const MaskNode>& node) { return *node; }
@@ -81,6 +96,9 @@ class Any final : public MaskNode {
   bool is_dense() const override { return std::ranges::any_of(parts_, &MaskNode::is_dense, get); }
   bool reads_documents() const override { return std::ranges::any_of(parts_, &MaskNode::reads_documents, get); }
   bool reads_length() const override { return std::ranges::any_of(parts_, &MaskNode::reads_length, get); }
+  std::optional<std::int64_t> look_back() const override {
+    return of_parts(parts_, [](std::int64_t a, std::int64_t b) { return std::max(a, b); });
+  }
 
  private:
   static const MaskNode& get(const std::shared_ptr<const MaskNode>& node) { return *node; }

@@ -13,6 +13,7 @@ class Document final : public MaskNode {
   }
   std::string to_string() const override { return "document"; }
   bool reads_documents() const override { return true; }
+  std::optional<std::int64_t> look_back() const override { return kWithoutBound; }
 };
 
 }  // namespace

@@ -10,6 +10,7 @@ class KeyPadding final : public MaskNode {
  public:
   at::Tensor visible(const MaskInputs& inputs) const override { return inputs.key_mask; }
   std::string to_string() const override { return "key_padding"; }
+  std::optional<std::int64_t> look_back() const override { return kWithoutBound; }
 };
 
 }  // namespace

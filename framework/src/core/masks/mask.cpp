@@ -22,6 +22,10 @@ bool Mask::is_causal() const { return node_ && node_->is_causal(); }
 bool Mask::hides_future() const { return node_ && node_->hides_future(); }
 bool Mask::is_sparse() const { return node_ && node_->is_sparse(); }
 bool Mask::reads_length() const { return node_ && node_->reads_length(); }
+std::optional<std::int64_t> Mask::look_back() const {
+  const auto back = node_ ? node_->look_back() : std::nullopt;
+  return back == kWithoutBound ? std::nullopt : back;
+}
 bool Mask::reads_documents() const { return node_ && node_->reads_documents(); }
 Tile Mask::tile(const TileRange& range) const { return node_ ? node_->tile(range) : Tile::full; }
 at::Tensor Mask::visible(const MaskInputs& inputs) const { return node_ ? node_->visible(inputs) : at::Tensor(); }

@@ -2,6 +2,8 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
+#include <limits>
+#include <optional>
 #include <string>
 
 #include "headwright/mask.h"
@@ -19,6 +21,8 @@ struct MaskInputs {
   at::Tensor k_documents;  // (batch, 1, 1, k_len) int64
   at::Tensor all_keys;     // (all keys) int64: 0, 1, 2, ..., also where k_positions are those of a tile
 };
+
+inline constexpr std::int64_t kWithoutBound = std::numeric_limits<std::int64_t>::max();
 
 class MaskNode {
  public:
@@ -40,6 +44,10 @@ class MaskNode {
   /// Proved from the structure: most tiles of a long sequence are empty; most are full.
   virtual bool is_sparse() const { return false; }
   virtual bool is_dense() const { return false; }
+
+  /// Proved from the structure: the distance of the furthest key before a query that can be visible, kWithoutBound for
+  /// any; nothing where more than the distance decides, such as the place in the sequence.
+  virtual std::optional<std::int64_t> look_back() const { return {}; }
 
   /// Exactly the causal mask.
   virtual bool is_causal() const { return false; }

@@ -16,6 +16,7 @@ class Strided final : public MaskNode {
     return (inputs.q_positions - inputs.k_positions).remainder(stride_).eq(0);
   }
   std::string to_string() const override { return "strided(" + std::to_string(stride_) + ")"; }
+  std::optional<std::int64_t> look_back() const override { return kWithoutBound; }
 
   Tile tile(const TileRange& range) const override {
     if (stride_ == 1) return Tile::full;
