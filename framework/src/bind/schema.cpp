@@ -19,6 +19,20 @@ Json number(double value) {
   return value;
 }
 
+/// What the limits of a number say, added to its type.
+void bound(Json& type, const Limits& limits) {
+  if (std::isfinite(limits.min)) type[limits.min_excluded ? "exclusiveMinimum" : "minimum"] = number(limits.min);
+  if (std::isfinite(limits.max)) type[limits.max_excluded ? "exclusiveMaximum" : "maximum"] = number(limits.max);
+}
+
+Json text(const Limits& limits) {
+  Json type = {{"type", "string"}};
+  for (const auto choice : limits.choices) {
+    if (!choice.empty()) type["enum"].push_back(choice);
+  }
+  return type;
+}
+
 Json single(const ParamSpec& row) {
   Json type;
   switch (row.type) {
@@ -31,8 +45,11 @@ Json single(const ParamSpec& row) {
       type = {{"type", "number"}};
       break;
     case ParamType::text:
-      type = {{"type", "string"}};
-      break;
+      return text(row.limits);
+    case ParamType::number_or_text:
+      type = {{"type", "number"}};
+      bound(type, row.limits);
+      return {{"anyOf", {std::move(type), text(row.limits)}}};
     case ParamType::mask:
       return {{"anyOf", {reference("mask"), {{"type", "null"}}}}};
     case ParamType::modifiers:
@@ -40,12 +57,7 @@ Json single(const ParamSpec& row) {
     case ParamType::component:
       return {{"anyOf", {reference(std::string(to_string(row.limits.kind))), {{"type", "null"}}}}};
   }
-  const auto& limits = row.limits;
-  if (std::isfinite(limits.min)) type[limits.min_excluded ? "exclusiveMinimum" : "minimum"] = number(limits.min);
-  if (std::isfinite(limits.max)) type[limits.max_excluded ? "exclusiveMaximum" : "maximum"] = number(limits.max);
-  for (const auto choice : limits.choices) {
-    if (!choice.empty()) type["enum"].push_back(choice);
-  }
+  bound(type, row.limits);
   return type;
 }
 

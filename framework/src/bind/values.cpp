@@ -21,6 +21,7 @@ std::string noun(const ParamSpec& row) {
     case ParamType::integer:
       return "an integer";
     case ParamType::number:
+    case ParamType::number_or_text:
       return "a number";
     case ParamType::text:
       return "a text";
@@ -53,8 +54,11 @@ std::vector<std::string> choices_of(const Limits& limits) {
 }
 
 std::string one_text(const ParamSpec& row) {
-  if (const auto choices = choices_of(row.limits); !choices.empty()) return "one of " + support::join(choices, ", ");
-  return noun(row) + limits_text(row.limits);
+  const auto choices = choices_of(row.limits);
+  if (choices.empty()) return noun(row) + limits_text(row.limits);
+  const auto choice = (choices.size() == 1 ? "" : "one of ") + support::join(choices, ", ");
+  if (row.type == ParamType::number_or_text) return noun(row) + limits_text(row.limits) + ", or " + choice;
+  return "one of " + support::join(choices, ", ");
 }
 
 bool within(const Limits& limits, double number) {
@@ -93,6 +97,13 @@ std::optional<Value> read_text(Reader& reader, const ParamSpec& row, const Node&
   return {};
 }
 
+/// A number is one whatever the choices are; anything else is meant as one of them.
+std::optional<Value> read_number_or_text(Reader& reader, const ParamSpec& row, const Node& node,
+                                         const std::string& path) {
+  const auto number = spec::as_number(node);
+  return number.value ? checked(reader, row, node, path, number) : read_text(reader, row, node, path);
+}
+
 std::optional<Value> read_single(Reader& reader, const ParamSpec& row, const Node& node, const std::string& path) {
   if (node.type != Node::Type::scalar || spec::is_null(node)) {
     refuse(reader, row, node, path, node.what());
@@ -105,6 +116,8 @@ std::optional<Value> read_single(Reader& reader, const ParamSpec& row, const Nod
       return checked(reader, row, node, path, spec::as_integer(node));
     case ParamType::number:
       return checked(reader, row, node, path, spec::as_number(node));
+    case ParamType::number_or_text:
+      return read_number_or_text(reader, row, node, path);
     default:
       return read_text(reader, row, node, path);
   }
