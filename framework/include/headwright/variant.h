@@ -101,6 +101,8 @@ struct VariantSpec {
   std::function<Claims(const Dims&, const ParamMap&)> claims;
   std::function<void(const Dims&, const ParamMap&, Issues&)> check;
   std::function<std::shared_ptr<torch::nn::Module>(const Dims&, const ParamMap&)> make;
+  /// What is computed with where an optional parameter is absent. A config may write the same.
+  std::function<ParamMap(const Dims&, const ParamMap&)> effective;
 };
 
 /// Asks the component that a parameter `row` names about its own values: what it says of them is reported at `row`,

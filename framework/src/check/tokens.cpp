@@ -216,9 +216,15 @@ std::string positions_followed(const Subject& subject) {
   if (const auto far = difference(there, y.slice(1, 2)); !of_pairs && far > kFloat64Noise) {
     return "a token at a given position differs from the same token counted there by " + std::to_string(far);
   }
-  later.positions = at::arange(1, length - 1) * 2;
-  if (difference(subject.call(*module, later), there) == 0) return "the output does not depend on the position";
-  return "";
+  // Other distances, where there are so many places; else none: all tokens at one place.
+  const auto apart = at::arange(1, length - 1) * 2, together = at::zeros_like(apart);
+  const auto n_places = subject.dims.context_length;
+  for (const auto& positions : {apart, together}) {
+    if (n_places > 0 && positions.max().item<std::int64_t>() >= n_places) continue;
+    later.positions = positions;
+    if (difference(subject.call(*module, later), there) > 0) return "";
+  }
+  return "the output does not depend on the position";
 }
 
 }  // namespace headwright::check

@@ -15,6 +15,9 @@ namespace {
 
 template <class Base>
 std::shared_ptr<Base> make_as(const Component& component, const Dims& dims) {
+  if (!component && !component.name.empty()) {
+    throw Error("the default '" + component.name + "' was not looked up: no config was read");
+  }
   if (!component) return nullptr;
   auto module = std::dynamic_pointer_cast<Base>(component.variant->make(dims, component.values));
   if (module == nullptr)
