@@ -63,10 +63,9 @@ class Differential final : public headwright::QkvAttention {
   }
 
   static headwright::ParamMap effective(const headwright::Dims& dims, const Params& params) {
-    headwright::ParamMap values{{"lambda_init", {lambda_init(dims, params)}}};
-    if (params.qk_norm != "l2")
-      values.emplace_back("scale", headwright::Value{1 / std::sqrt(static_cast<double>(halved(dims).d_head))});
-    return values;
+    const auto share = lambda_init(dims, params);
+    if (params.qk_norm == "l2") return {{"lambda_init", {share}}};  // whose scale is learned
+    return {{"lambda_init", {share}}, {"scale", {1 / std::sqrt(static_cast<double>(halved(dims).d_head))}}};
   }
 
   Differential(const headwright::Dims& dims, const Params& params)

@@ -210,6 +210,7 @@ class Rope final : public headwright::Position {
   }
 
   /// Tokens up to the last position, of each row by itself, so that none depends on its neighbours: (1) or (batch, 1).
+  /// Keys in a cache keep the angles that they were turned with, as in transformers.
   static at::Tensor length_of(const at::Tensor& q_positions, const at::Tensor& k_positions) {
     const auto last = [](const at::Tensor& positions) {
       return at::constant_pad_nd(positions, {0, 1}, 0).amax(-1, /*keepdim=*/true);  // of no tokens: 0

@@ -87,7 +87,7 @@ Computed computed(const VariantSpec& variant, const Dims& dims, const ParamMap& 
     all.state[item.key()] = item->sizes().vec();
   }
   for (const auto& item : module->named_buffers()) all.state[item.key()] = item->sizes().vec();
-  auto inputs = subject.draw(2, 7);
+  auto inputs = subject.draw(2, 40);
   inputs.x = inputs.x * 3;
   for (const bool training : {false, true}) {
     module->train(training);
@@ -122,12 +122,17 @@ std::vector<std::string> without_effect(const VariantSpec& variant, const Dims& 
       const auto base = changed(defaults, by.name, switched);
       if (is_refused(variant, dims, base)) continue;
       const auto without = computed(variant, dims, base);
+      const auto usual = variant.effective(dims, base);
+      const auto is_usual = [&](const std::string& name, const Value& value) {
+        const auto* same = find(usual, name);
+        return same != nullptr && text_of(*same) == text_of(value);
+      };
       for (const auto& row : variant.params) {
         if (row.name == by.name || kSameResult.contains(variant.name + "." + row.name)) continue;
         bool any = false, differs = false;
         std::string tried;
         for (const auto& value : other_values(row)) {
-          if (text_of(value) == text_of(row.default_value)) continue;
+          if (text_of(value) == text_of(row.default_value) || is_usual(row.name, value)) continue;
           const auto with = changed(base, row.name, value);
           if (is_refused(variant, dims, with)) continue;
           any = true;

@@ -270,12 +270,12 @@ LLAMA = """
 ROPE_WRONG = [f"{ATTENTION}.position.layout=interleaved", f"{ATTENTION}.position.partial_rotary_factor=0.67"]
 
 
-def llama(name, what, mask, *, seen=None, attention=LLAMA, wrong=(), **settings):
+def llama(name, what, mask, *, seen=None, attention=LLAMA, rope_wrong=ROPE_WRONG, wrong=(), **settings):
     settings = {"rope_parameters": {"rope_type": "default", "rope_theta": 500.0}} | settings
     model = transformers.LlamaModel(transformers.LlamaConfig(**(SIZES | settings), attention_bias=True))
     module = model.layers[0].self_attn
     capture = ran(model, module, input_ids=tokens(), attention_mask=mask.long())
-    written(name, grouped(attention), f"{TRANSFORMERS}, LlamaAttention{what}", ROPE_WRONG + list(wrong),
+    written(name, grouped(attention), f"{TRANSFORMERS}, LlamaAttention{what}", [*rope_wrong, *wrong],
             x=capture.x, y=capture.y, weights=projections(module), key_mask=mask, seen=seen)
 
 
@@ -338,7 +338,7 @@ def longrope(name, what, trained, wrong):
             "original_max_position_embeddings": trained},
            f"scaling: longrope, factor: {64 // trained}, original_context_length: {trained}, "
            "short_factor: [1, 1.25, 1.75], long_factor: [1.5, 4, 16]",
-           ["factor=2", *wrong])
+           ["factor=2", *wrong], rope_wrong=ROPE_WRONG[:1])  # the lists fit no other number of pairs
 
 
 @case
