@@ -14,7 +14,8 @@ class Tensor;
 
 namespace headwright {
 
-class MaskNode;  // one kind of mask; lives in framework/src/core
+class MaskNode;   // one kind of mask; lives in framework/src/core
+struct MaskForm;  // how a config writes a mask; in mask_kinds.h
 
 /// What a mask may ask when it is evaluated.
 struct MaskInputs;
@@ -68,6 +69,9 @@ class HEADWRIGHT_API Mask {
 
   /// As one would write it: "all(causal, window(128))".
   std::string to_string() const;
+
+  /// As a config writes it: the name of its kind, and what the kind is given.
+  MaskForm form() const;
 
  private:
   std::shared_ptr<const MaskNode> node_;  // null = sees everything

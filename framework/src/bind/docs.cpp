@@ -72,12 +72,7 @@ std::string type_text(const ParamSpec& row) {
   return row.is_optional ? name + " or null" : name;
 }
 
-std::string default_text(const ParamSpec& row) {
-  const auto node = to_node(row.default_value, default_mark());
-  if (node.type == spec::Node::Type::null) return "null";
-  if (node.type == spec::Node::Type::list) return "[]";
-  return node.text;
-}
+std::string default_text(const ParamSpec& row) { return spec::emit_flow(to_node(row.default_value, default_mark())); }
 
 std::string limits_text(const ParamSpec& row) {
   const auto& limits = row.limits;

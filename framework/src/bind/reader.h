@@ -12,6 +12,7 @@ namespace headwright::bind {
 struct Reader {
   registry::Registry& registry;
   std::vector<Problem> problems;
+  int n_defaults_open = 0;  // components that are read since a default names them, one within the other
 
   void report(const spec::Mark& mark, const std::string& path, const std::string& message,
               const std::string& suggestion = "");

@@ -63,10 +63,8 @@ RowValues read_rows(Reader& reader, const Rows& rows, const Node& map, const std
     if (node == nullptr && row.limits.required) {
       reader.report(map.mark, below(path, row.name), "missing, expected " + expected_text(row) + ": " + row.doc);
       read.whole = false;
-    } else if (node == nullptr) {
-      read.values.emplace_back(row.name, row.default_value);
-      set(resolved, row.name, to_node(row.default_value, default_mark()));
-    } else if (auto value = read_value(reader, row, *node, below(path, row.name))) {
+    } else if (auto value = node == nullptr ? read_default(reader, row, map.mark, below(path, row.name))
+                                            : read_value(reader, row, *node, below(path, row.name))) {
       read.values.emplace_back(row.name, std::move(value->value));
       set(resolved, row.name, std::move(value->resolved));
     } else {

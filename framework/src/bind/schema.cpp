@@ -3,8 +3,10 @@
 #include <cmath>
 
 #include "bind/tables.h"
+#include "bind/values.h"
 #include "headwright/attend.h"
 #include "headwright/mask_kinds.h"
+#include "spec/scalars.h"
 
 namespace headwright::bind {
 namespace {
@@ -61,31 +63,12 @@ Json single(const ParamSpec& row) {
   return type;
 }
 
-Json default_json(const Value& value) {
-  struct ToJson {
-    Json operator()(bool flag) const { return flag; }
-    Json operator()(std::int64_t integer) const { return integer; }
-    Json operator()(double real) const { return number(real); }
-    Json operator()(const std::string& text) const { return text; }
-    Json operator()(const std::vector<Value>& list) const {
-      auto array = Json::array();
-      for (const auto& element : list) array.push_back(default_json(element));
-      return array;
-    }
-    Json operator()(const std::vector<ScoreModifier>&) const { return Json::array(); }
-    Json operator()(const std::monostate&) const { return nullptr; }
-    Json operator()(const Mask&) const { return nullptr; }
-    Json operator()(const Component&) const { return nullptr; }
-  };
-  return std::visit(ToJson{}, value.data);
-}
-
 Json property(const ParamSpec& row) {
   Json type = single(row);
   if (row.is_list) type = {{"type", "array"}, {"items", std::move(type)}};
   if (row.is_optional) type = {{"anyOf", {std::move(type), {{"type", "null"}}}}};
   type["description"] = row.doc;
-  if (!row.limits.required) type["default"] = default_json(row.default_value);
+  if (!row.limits.required) type["default"] = as_json(to_node(row.default_value, default_mark()));
   return type;
 }
 
@@ -203,6 +186,30 @@ Json input(const Table& table) {
 }
 
 }  // namespace
+
+Json as_json(const spec::Node& node) {
+  switch (node.type) {
+    case spec::Node::Type::null:
+      return nullptr;
+    case spec::Node::Type::list: {
+      auto list = Json::array();
+      for (const auto& item : node.items) list.push_back(as_json(item));
+      return list;
+    }
+    case spec::Node::Type::map: {
+      auto object = Json::object();
+      for (const auto& [key, mark, value] : node.entries) object[key] = as_json(value);
+      return object;
+    }
+    case spec::Node::Type::scalar:
+      break;
+  }
+  if (spec::is_null(node)) return nullptr;
+  if (const auto flag = spec::as_bool(node); flag.value) return *flag.value;
+  if (const auto integer = spec::as_integer(node); integer.value) return *integer.value;
+  if (const auto number = spec::as_number(node); number.value) return *number.value;
+  return node.text;
+}
 
 Json schema(registry::Registry& registry) {
   Json root = object(top_table(), {{"model", reference("model")},

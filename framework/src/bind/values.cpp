@@ -144,6 +144,12 @@ bool absent_allowed(const ParamSpec& row) {
   return row.is_optional || row.type == ParamType::component || row.type == ParamType::mask;
 }
 
+/// What null means, whatever the default is: no value, no mask, no component.
+Value none_of(const ParamSpec& row) {
+  if (row.is_optional) return {};
+  return row.type == ParamType::mask ? Value{Mask()} : Value{Component()};
+}
+
 /// The `name` of a component's map; null and reported where it is missing or no text.
 const Node* find_name(Reader& reader, Kind kind, const Node& map, const std::string& path) {
   const Node* name = map.find("name");
@@ -171,6 +177,15 @@ std::optional<ReadValue> with_node(std::optional<T> value, const Node& node) {
   return ReadValue{Value{std::move(*value)}, node};
 }
 
+/// With its own defaults where they are known.
+Node component_node(const Component& component, const spec::Mark& mark) {
+  if (!component) return component.name.empty() ? null_node(mark) : scalar_node(component.name, false, mark);
+  Node map = map_node(mark);
+  set(map, "name", scalar_node(component.variant->name, false, mark));
+  for (const auto& [name, value] : component.values) set(map, name, to_node(value, mark));
+  return map;
+}
+
 }  // namespace
 
 std::string expected_text(const ParamSpec& row) {
@@ -184,7 +199,7 @@ std::string expected_text(const ParamSpec& row) {
 }
 
 std::optional<ReadValue> read_value(Reader& reader, const ParamSpec& row, const Node& node, const std::string& path) {
-  if (absent_allowed(row) && spec::is_null(node)) return ReadValue{row.is_optional ? Value{} : row.default_value, node};
+  if (absent_allowed(row) && spec::is_null(node)) return ReadValue{none_of(row), node};
   if (row.is_list) return read_list(reader, row, node, path);
   switch (row.type) {
     case ParamType::component:
@@ -199,6 +214,26 @@ std::optional<ReadValue> read_value(Reader& reader, const ParamSpec& row, const 
   auto value = read_single(reader, row, node, path);
   if (!value) return {};
   return ReadValue{std::move(*value), node};
+}
+
+std::optional<ReadValue> read_default(Reader& reader, const ParamSpec& row, const spec::Mark& mark,
+                                      const std::string& path) {
+  const auto* component = std::get_if<Component>(&row.default_value.data);
+  if (component == nullptr || *component || component->name.empty()) {
+    return ReadValue{row.default_value, to_node(row.default_value, default_mark())};
+  }
+  // A name says where it stands only while it is looked up: what it stands for is a default.
+  const auto* variant = find_variant(reader, row.limits.kind, scalar_node(component->name, false, mark), path);
+  if (variant == nullptr) return {};
+  constexpr int kDeepest = 16;
+  if (reader.n_defaults_open >= kDeepest) {
+    reader.report(mark, path, "the defaults of components name each other without end; name one here");
+    return {};
+  }
+  ++reader.n_defaults_open;
+  auto read = read_component(reader, row.limits.kind, scalar_node(component->name, false, default_mark()), path);
+  --reader.n_defaults_open;
+  return read;
 }
 
 std::optional<ReadValue> read_component(Reader& reader, Kind kind, const Node& node, const std::string& path) {
@@ -226,10 +261,10 @@ spec::Node to_node(const Value& value, const spec::Mark& mark) {
     Node operator()(bool flag) const { return scalar_node(flag ? "true" : "false", false, mark); }
     Node operator()(std::int64_t number) const { return scalar_node(std::to_string(number), false, mark); }
     Node operator()(double number) const { return scalar_node(support::number_text(number), false, mark); }
-    Node operator()(const std::string& text) const { return scalar_node(text, false, mark); }
-    Node operator()(const Mask&) const { return null_node(mark); }  // a default mask sees everything
-    Node operator()(const Component&) const { return null_node(mark); }
-    Node operator()(const std::vector<ScoreModifier>&) const { return {.type = Node::Type::list, .mark = mark}; }
+    Node operator()(const std::string& text) const { return scalar_node(text, true, mark); }
+    Node operator()(const Mask& mask) const { return mask_node(mask, mark); }
+    Node operator()(const Component& component) const { return component_node(component, mark); }
+    Node operator()(const std::vector<ScoreModifier>& modifiers) const { return modifiers_node(modifiers, mark); }
     Node operator()(const std::vector<Value>& values) const {
       Node list{.type = Node::Type::list, .mark = mark};
       for (const auto& element : values) list.items.push_back(to_node(element, mark));

@@ -10,6 +10,7 @@
 #include "check/properties.h"
 #include "headwright/mask_kinds.h"
 #include "registry/registry.h"
+#include "spec/emit.h"
 
 namespace headwright::check {
 namespace {
@@ -110,17 +111,8 @@ bool refused_by_check(const Subject& subject) {
   return !issues.items().empty();
 }
 
-/// "3", "[3]", "a mask"
-std::string text_of(const Value& value) {
-  const auto node = bind::to_node(value, bind::default_mark());
-  if (node.type == spec::Node::Type::scalar) return node.text;
-  if (const auto* mask = std::get_if<Mask>(&value.data)) return mask->to_string();
-  if (node.type == spec::Node::Type::null) return "null";
-  if (const auto* modifiers = std::get_if<std::vector<ScoreModifier>>(&value.data)) {
-    return "[" + (modifiers->empty() ? "" : modifiers->front().to_string()) + "]";
-  }
-  return node.items.empty() ? "[]" : "[" + node.items[0].text + "]";
-}
+/// "3", "[3]", "{window: 2}"
+std::string text_of(const Value& value) { return spec::emit_flow(bind::to_node(value, bind::default_mark())); }
 
 /// How the variant fails with this value; empty = it works.
 std::string failure(const Subject& subject) try {

@@ -55,6 +55,9 @@ ScoreModifier Position::bias() const {
 }
 
 std::shared_ptr<Position> make_position(const Component& component, const Dims& dims) {
+  if (!component && !component.name.empty()) {
+    throw Error("[position] the default '" + component.name + "' was not looked up: no config was read");
+  }
   if (!component) return nullptr;
   auto position = std::dynamic_pointer_cast<Position>(component.variant->make(dims, component.values));
   if (!position) throw Error("[position] '" + component.variant->name + "' is not a position");

@@ -81,7 +81,9 @@ std::string single_fault(const Value& value, const ParamSpec& param) {
     case ParamType::modifiers:
       return typed(std::get_if<std::vector<ScoreModifier>>(&value.data), anything);
     case ParamType::component:
-      return typed(std::get_if<Component>(&value.data), anything);
+      return typed(std::get_if<Component>(&value.data), [](const Component& component) {
+        return component.name.empty() ? "" : name_fault(component.name);  // of a variant that is looked up later
+      });
   }
   return "it has a type that this runner does not know";
 }

@@ -103,46 +103,69 @@ std::string wrapped(const Node& list, std::size_t indent) {
   return text;
 }
 
-void block(const Node& node, std::size_t indent, std::string& out);
+class Emitter {
+ public:
+  explicit Emitter(const std::function<std::string(const Node&)>& remark) : remark_(remark) {}
 
-/// What follows "key:" or "-". A block in a list begins on the line of its dash.
-void value(const Node& node, std::size_t indent, bool after_dash, std::string& out) {
-  const auto line = on_one_line(node);
-  const bool flat =
-      std::all_of(node.items.begin(), node.items.end(), [](const Node& item) { return item.type != Node::Type::list; });
-  if (line && (node.items.empty() || indent + line->size() <= kLineLength)) {
-    out += " " + *line + "\n";
-  } else if (line && flat) {
-    out += " " + wrapped(node, indent) + "\n";
-  } else if (after_dash) {
-    std::string inner;
-    block(node, indent, inner);
-    out += " " + inner.substr(indent);
-  } else {
-    out += "\n";
-    block(node, indent, out);
+  void block(const Node& node, std::size_t indent, std::string& out) const {
+    const std::string margin(indent, ' ');
+    for (const auto& entry : node.entries) {
+      out += margin + key(entry.key) + ":";
+      value(entry.value, indent + 2, false, out);
+    }
+    for (const auto& item : node.items) {
+      out += margin + "-";
+      value(item, indent + 2, true, out);
+    }
   }
-}
 
-void block(const Node& node, std::size_t indent, std::string& out) {
-  const std::string margin(indent, ' ');
-  for (const auto& entry : node.entries) {
-    out += margin + key(entry.key) + ":";
-    value(entry.value, indent + 2, false, out);
+ private:
+  std::string remark_on(const Node& node) const {
+    const auto text = remark_ ? remark_(node) : "";
+    return text.empty() ? "" : "  # " + text;
   }
-  for (const auto& item : node.items) {
-    out += margin + "-";
-    value(item, indent + 2, true, out);
+
+  /// What follows "key:" or "-". A block in a list begins on the line of its dash.
+  void value(const Node& node, std::size_t indent, bool after_dash, std::string& out) const {
+    const auto line = on_one_line(node);
+    const bool flat = std::all_of(node.items.begin(), node.items.end(),
+                                  [](const Node& item) { return item.type != Node::Type::list; });
+    if (line && (node.items.empty() || indent + line->size() <= kLineLength)) {
+      out += " " + *line + remark_on(node) + "\n";
+    } else if (line && flat) {
+      out += " " + wrapped(node, indent) + "\n";
+    } else if (after_dash) {
+      std::string inner;
+      block(node, indent, inner);
+      out += " " + inner.substr(indent);
+    } else {
+      out += "\n";
+      block(node, indent, out);
+    }
   }
-}
+
+  const std::function<std::string(const Node&)>& remark_;
+};
 
 }  // namespace
 
-std::string emit(const Node& root) {
+std::string emit_flow(const Node& node) {
+  if (node.type == Node::Type::null) return "null";
+  if (node.type == Node::Type::scalar) return scalar(node);
+  const bool is_map = node.type == Node::Type::map;
+  std::string text;
+  for (const auto& item : node.items) text += (text.empty() ? "" : ", ") + emit_flow(item);
+  for (const auto& entry : node.entries) {
+    text += (text.empty() ? "" : ", ") + key(entry.key) + ": " + emit_flow(entry.value);
+  }
+  return is_map ? "{" + text + "}" : "[" + text + "]";
+}
+
+std::string emit(const Node& root, const std::function<std::string(const Node&)>& remark) {
   std::string out;
   const bool is_block = !root.entries.empty() || !root.items.empty();
   if (is_block) {
-    block(root, 0, out);
+    Emitter(remark).block(root, 0, out);
   } else {
     out = on_one_line(root).value_or("") + "\n";
   }

@@ -10,12 +10,10 @@ namespace {
 
 using Nodes = std::vector<std::shared_ptr<const MaskNode>>;
 
-std::string call_text(std::string name, const Nodes& parts) {
-  for (const char* separator = "("; const auto& part : parts) {
-    name += separator + part->to_string();
-    separator = ", ";
-  }
-  return name + ")";
+MaskForm form_of(std::string kind, const Nodes& nodes) {
+  std::vector<Mask> parts;
+  for (const auto& node : nodes) parts.emplace_back(node);
+  return {.kind = std::move(kind), .parts = std::move(parts)};
 }
 
 class All final : public MaskNode {
@@ -30,7 +28,7 @@ class All final : public MaskNode {
     }
     return seen;
   }
-  std::string to_string() const override { return call_text("all", parts_); }
+  MaskForm form() const override { return form_of("all", parts_); }
   Tile tile(const TileRange& range) const override {
     bool full = true;
     for (const auto& part : parts_) {
@@ -65,7 +63,7 @@ class Any final : public MaskNode {
     }
     return seen;
   }
-  std::string to_string() const override { return call_text("any", parts_); }
+  MaskForm form() const override { return form_of("any", parts_); }
   Tile tile(const TileRange& range) const override {
     bool empty = true;
     for (const auto& part : parts_) {
@@ -96,7 +94,7 @@ class Not final : public MaskNode {
     if (seen.defined()) return seen.logical_not();
     return inputs.q_positions.ne(inputs.q_positions);  // the part sees everything, so this sees nothing
   }
-  std::string to_string() const override { return "not(" + (part_ ? part_->to_string() : "full") + ")"; }
+  MaskForm form() const override { return form_of("not", {part_}); }
   Tile tile(const TileRange& range) const override {
     if (part_ == nullptr) return Tile::empty;
     const auto tile = part_->tile(range);

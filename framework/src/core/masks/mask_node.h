@@ -27,8 +27,8 @@ class MaskNode {
   /// Bool, broadcastable to (batch, n_heads, q_len, k_len); undefined = everything is visible.
   virtual at::Tensor visible(const MaskInputs& inputs) const = 0;
 
-  /// As one would write it.
-  virtual std::string to_string() const = 0;
+  /// How a config writes it.
+  virtual MaskForm form() const = 0;
 
   /// What is proved of every pair in the range.
   virtual Tile tile(const TileRange&) const { return Tile::partial; }
@@ -52,6 +52,9 @@ class MaskNode {
 }  // namespace headwright
 
 namespace headwright::core {
+
+/// "window(128)": a kind, and what it is given.
+std::string call_text(const std::string& kind, const ParamMap& values, const std::vector<Mask>& parts = {});
 
 /// A kind without rows.
 struct NoParams {
