@@ -113,11 +113,15 @@ std::int64_t Subject::longest() const { return within(7, dims); }
 std::int64_t Subject::many() const { return within(131, dims); }
 
 std::int64_t Subject::d_in() const {
-  return claims.rotate && dims.d_head > 0 ? dims.n_heads * dims.d_head : dims.d_model;
+  if (claims.rotate && dims.d_head > 0) return dims.n_heads * dims.d_head;
+  // Scores are those of heads of any width: a position that changes them need not know one.
+  const bool of_scores = claims.bias && !claims.embed && dims.d_model % dims.n_heads != 0;
+  return of_scores ? dims.n_heads * 4 : dims.d_model;
 }
 
 std::int64_t Subject::d_out() const {
   if (claims.rotate) return d_in() / dims.n_heads * (dims.n_heads + dims.n_kv_heads);
+  if (variant.kind == Kind::position) return d_in();
   return claims.d_out > 0 ? claims.d_out : dims.d_model;
 }
 

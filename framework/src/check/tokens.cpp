@@ -205,18 +205,24 @@ std::string positions_followed(const Subject& subject) {
   if (const auto far = difference(subject.call(*module, batched), y); far > kFloat64Noise) {
     return "positions (batch, seq) differ from positions (seq) by " + std::to_string(far);
   }
-  if (length < 3) return "";
+  const bool of_pairs = subject.claims.bias;  // leaving out a token changes what the others see
+  if (length < (of_pairs ? 4 : 3)) return "";
   auto later = inputs;
   later.x = inputs.x.slice(1, 2);
   later.positions = at::arange(2, length);
   const auto there = subject.call(*module, later);
-  const bool of_pairs = subject.claims.bias;  // leaving out a token changes what the others see
   if (const auto far = difference(there, y.slice(1, 2)); !of_pairs && far > kFloat64Noise) {
     return "a token at a given position differs from the same token counted there by " + std::to_string(far);
   }
-  later.positions = at::arange(1, length - 1) * 2;
-  if (difference(subject.call(*module, later), there) == 0) return "the output does not depend on the position";
-  return "";
+  // Other distances, where there are so many places; else none: all tokens at one place.
+  const auto apart = at::arange(1, length - 1) * 2, together = at::zeros_like(apart);
+  const auto n_places = subject.dims.context_length;
+  for (const auto& positions : {apart, together}) {
+    if (n_places > 0 && positions.max().item<std::int64_t>() >= n_places) continue;
+    later.positions = positions;
+    if (difference(subject.call(*module, later), there) > 0) return "";
+  }
+  return "the output does not depend on the position";
 }
 
 }  // namespace headwright::check
