@@ -91,6 +91,14 @@ class Latent final : public headwright::Attention {
     check_position(dims, params, issues);
   }
 
+  static headwright::ParamMap effective(const headwright::Dims& dims, const Params& params) {
+    const auto w = widths_of(dims, params);
+    headwright::ParamMap values{
+        {"d_latent", {w.latent}}, {"d_nope", {w.nope}}, {"d_value", {w.value}}, {"scale", {scale(w, params)}}};
+    if (params.latent_norm) values.emplace_back("norm_eps", headwright::Value{params.norm_eps.value_or(kNormEps)});
+    return values;
+  }
+
   Latent(const headwright::Dims& dims, const Params& params)
       : dims_(dims), params_(params), widths_(widths_of(dims, params)) {
     const auto& w = widths_;
@@ -143,6 +151,12 @@ class Latent final : public headwright::Attention {
     std::int64_t q_latent, latent, nope, rope, value;
   };
 
+  static constexpr double kNormEps = 1e-6;
+
+  static double scale(const Widths& w, const Params& params) {
+    return params.scale.value_or(1 / std::sqrt(static_cast<double>(w.nope + w.rope)));
+  }
+
   static Widths widths_of(const headwright::Dims& dims, const Params& params) {
     const auto d_head = d_head_of(dims);
     const auto nope = params.d_nope.value_or(d_head);
@@ -186,7 +200,7 @@ class Latent final : public headwright::Attention {
   }
   std::shared_ptr<RmsNorm> norm(const char* name, std::int64_t width) {
     if (!params_.latent_norm) return nullptr;
-    return register_module(name, std::make_shared<RmsNorm>(width, params_.norm_eps.value_or(1e-6)));
+    return register_module(name, std::make_shared<RmsNorm>(width, params_.norm_eps.value_or(kNormEps)));
   }
 
   at::Tensor queries(const at::Tensor& x) {
@@ -215,7 +229,7 @@ class Latent final : public headwright::Attention {
 
   headwright::Scoring scoring(const headwright::Inputs& inputs) const {
     auto scoring = scoring_of_run(inputs, dims_, /*cross=*/false);
-    scoring.scale = params_.scale.value_or(1 / std::sqrt(static_cast<double>(widths_.nope + widths_.rope)));
+    scoring.scale = scale(widths_, params_);
     scoring.mask = params_.mask;
     scoring.modifiers = params_.modifiers;
     scoring.dropout = is_training() ? params_.dropout : 0;

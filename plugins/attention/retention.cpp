@@ -58,6 +58,10 @@ class Retention final : public Attention {
     }
   }
 
+  static ParamMap effective(const Dims& dims, const Params& params) {
+    return {{"d_value", {params.d_value.value_or(d_head_of(dims))}}};
+  }
+
   Retention(const Dims& dims, const Params& params)
       : n_heads_(dims.n_heads),
         d_head_(d_head_of(dims)),

@@ -1,12 +1,13 @@
 #include <iostream>
 
+#include "bind/effective.h"
+#include "bind/schema.h"
 #include "commands.h"
 #include "exit_code.h"
 #include "model/build.h"
 #include "print.h"
 #include "reports.h"
 #include "spec/emit.h"
-#include "spec/scalars.h"
 #include "support/text.h"
 
 namespace headwright::runner {
@@ -27,33 +28,9 @@ void origins(const Node& node, const std::string& path, std::vector<std::pair<st
   for (const auto& [key, mark, value] : node.entries) origins(value, path.empty() ? key : path + "." + key, found);
 }
 
-Json node_json(const Node& node) {
-  switch (node.type) {
-    case Node::Type::null:
-      return nullptr;
-    case Node::Type::list: {
-      auto list = Json::array();
-      for (const auto& item : node.items) list.push_back(node_json(item));
-      return list;
-    }
-    case Node::Type::map: {
-      auto object = Json::object();
-      for (const auto& [key, mark, value] : node.entries) object[key] = node_json(value);
-      return object;
-    }
-    case Node::Type::scalar:
-      break;
-  }
-  if (spec::is_null(node)) return nullptr;
-  if (const auto flag = spec::as_bool(node); flag.value) return *flag.value;
-  if (const auto integer = spec::as_integer(node); integer.value) return *integer.value;
-  if (const auto number = spec::as_number(node); number.value) return *number.value;
-  return node.text;
-}
-
 Json as_json(const bind::Plan& plan, const model::Footprint& footprint) {
   Json object;
-  object["config"] = node_json(plan.resolved);
+  object["config"] = bind::as_json(plan.resolved);
   std::vector<std::pair<std::string, std::string>> found;
   origins(plan.resolved, "", found);
   object["origins"] = Json::object();
@@ -69,8 +46,14 @@ Json as_json(const bind::Plan& plan, const model::Footprint& footprint) {
   return object;
 }
 
+/// Which values nobody wrote and no default gives.
+std::string remark(const Node& node) {
+  const bool computed = node.mark.file == bind::computed_mark().file;
+  return computed || node.mark.file == bind::computed_by_layer_mark().file ? node.mark.file : "";
+}
+
 void print(const bind::Plan& plan, const model::Footprint& footprint, bool with_origins) {
-  std::cout << spec::emit(plan.resolved) << '\n';
+  std::cout << spec::emit(plan.resolved, remark) << '\n';
   if (with_origins) {
     std::vector<std::pair<std::string, std::string>> found;
     origins(plan.resolved, "", found);

@@ -7,6 +7,7 @@
 #include <torch/nn/modules/linear.h>
 #include <torch/nn/modules/normalization.h>
 
+#include <cmath>
 #include <concepts>
 #include <memory>
 #include <string>
@@ -51,6 +52,24 @@ constexpr Kind kind_of() {
   return Kind::position;
 }
 
+/// What a variant computes with where an optional parameter is absent, as far as its sizes and values tell: what its
+/// own effective(dims, params) says, if it has one, the scale of scores, the width that it claims.
+template <Variant M>
+ParamMap effective_of([[maybe_unused]] const Dims& dims, [[maybe_unused]] const typename M::Params& params) {
+  ParamMap effective;
+  if constexpr (requires { M::effective(dims, params); }) effective = M::effective(dims, params);
+  if constexpr (std::derived_from<typename M::Params, ScoreOptions>) {
+    const bool is_learned = params.qk_norm == "l2";
+    if (!is_learned && find(effective, "scale") == nullptr) {
+      effective.emplace_back("scale", Value{1 / std::sqrt(static_cast<double>(d_head_of(dims)))});
+    }
+  }
+  if constexpr (StatesClaims<M>) {
+    if (const auto d_out = M::claims(dims, params).d_out; d_out > 0) effective.emplace_back("d_out", Value{d_out});
+  }
+  return effective;
+}
+
 /// The rows, claims and factory of a variant, types erased.
 template <Variant M>
 VariantSpec spec_of(std::string_view name) {
@@ -67,6 +86,9 @@ VariantSpec spec_of(std::string_view name) {
     if constexpr (requires { M::check(dims, params_from<Params>(values), issues); }) {
       M::check(dims, params_from<Params>(values), issues);
     }
+  };
+  spec.effective = [](const Dims& dims, const ParamMap& values) {
+    return effective_of<M>(dims, params_from<Params>(values));
   };
   spec.make = [](const Dims& dims, const ParamMap& values) -> std::shared_ptr<torch::nn::Module> {
     return std::make_shared<M>(dims, params_from<Params>(values));

@@ -72,6 +72,8 @@ struct VariantSpec {
   std::function<Claims(const Dims&, const ParamMap&)> claims;
   std::function<void(const Dims&, const ParamMap&, Issues&)> check;
   std::function<std::shared_ptr<torch::nn::Module>(const Dims&, const ParamMap&)> make;
+  /// What is computed with where an optional parameter is absent. A config may write the same.
+  std::function<ParamMap(const Dims&, const ParamMap&)> effective;
 };
 
 }  // namespace headwright

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "bind/effective.h"
 #include "bind/input_section.h"
 #include "bind/model_section.h"
 #include "bind/reader.h"
@@ -87,6 +88,7 @@ Plan resolve(const Node& root, registry::Registry& registry) {
   set(plan.resolved, "run", std::move(run));
   if (!input.entries.empty()) set(plan.resolved, "input", std::move(input));
   if (!reader.problems.empty()) throw ConfigError(in_order(std::move(reader.problems)));
+  write_effective(plan.model, *plan.resolved.find("model"));
   return plan;
 }
 
