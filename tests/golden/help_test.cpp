@@ -23,8 +23,9 @@ class Help : public TemporaryFolder {
 
 TEST_F(Help, OfEachCommandBeginsWithExamples) {
   expect("--help", "runner");
-  for (const std::string command : {"forward", "export", "compare", "lesson", "bench", "show", "validate", "list",
-                                    "describe", "check", "new-plugin", "schema", "inspect", "doctor", "completion"}) {
+  for (const std::string command :
+       {"forward", "export", "compare", "lesson", "bench", "show", "validate", "list", "describe", "check",
+        "new-plugin", "seal", "schema", "inspect", "doctor", "completion"}) {
     expect(command + " --help", command);
   }
 }

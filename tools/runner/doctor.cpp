@@ -31,7 +31,7 @@ Json as_json(const registry::Registry& registry) {
 
 int doctor(const Global& global, bool json) {
   run::set_up_process();
-  const auto registry = run::open_registry(global.plugin_path);
+  const auto registry = run::find_plugins(global.plugin_path);
   const auto report = as_json(*registry);
   if (json) {
     print_json(report);

@@ -54,6 +54,8 @@ int guarded(const std::function<int()>& action) {
     return say("not enough memory", kResource);
   } catch (const std::exception& error) {
     return say(error.what(), kFailure);
+  } catch (...) {
+    return say("failed with something that is no std::exception", kFailure);
   }
 }
 

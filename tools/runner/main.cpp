@@ -47,6 +47,7 @@ void add_commands(CLI::App& app, Global& global) {
   add_describe(app, global);
   add_check(app, global);
   add_new_plugin(app, global);
+  add_seal(app, global);
   add_schema(app, global);
   add_inspect(app, global);
   add_doctor(app, global);

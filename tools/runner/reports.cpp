@@ -68,20 +68,21 @@ const VariantSpec& variant_called(const registry::Registry& registry, const std:
   std::string message = "no variant is called '" + support::printable(name) + "'" +
                         (near ? "; did you mean '" + *near + "'?" : "") + " (known: " + support::join(names, ", ") +
                         ")";
-  for (const auto& [file, reason] : registry.refused())
-    message.append("\nrefused ").append(file).append(": ").append(reason);
+  for (const auto& refusal : registry.refused()) {
+    message.append("\nrefused ").append(refusal.file).append(": ").append(refusal.reason);
+  }
   throw InputError(message);
 }
 
 Json refusals_json(const std::vector<registry::Refusal>& refused) {
   auto list = Json::array();
-  for (const auto& [file, reason] : refused) list.push_back({{"file", file}, {"reason", reason}});
+  for (const auto& refusal : refused) list.push_back({{"file", refusal.file}, {"reason", refusal.reason}});
   return list;
 }
 
 std::string refusals_text(const std::vector<registry::Refusal>& refused) {
   std::string text;
-  for (const auto& [file, reason] : refused) text += "refused " + file + ": " + reason + "\n";
+  for (const auto& refusal : refused) text += "refused " + refusal.file + ": " + refusal.reason + "\n";
   return text;
 }
 

@@ -4,6 +4,7 @@
 #include <ATen/Parallel.h>
 
 #include <cstdlib>
+#include <string_view>
 
 #include "bind/resolve.h"
 #include "headwright/errors.h"
@@ -27,6 +28,11 @@ std::vector<std::filesystem::path> from_environment() {
   return paths;
 }
 
+bool allows_unsealed() {
+  const char* value = std::getenv("HEADWRIGHT_ALLOW_UNSEALED");
+  return value != nullptr && std::string_view(value) == "1";
+}
+
 /// The runner itself; seen from a test of the build tree, the one in the folder above.
 std::filesystem::path probe_for(const std::filesystem::path& folder) {
   const auto beside = folder / "runner";
@@ -43,15 +49,24 @@ std::filesystem::path shipped_plugins(const std::filesystem::path& folder) {
 
 }  // namespace
 
-std::unique_ptr<registry::Registry> open_registry(const std::vector<std::filesystem::path>& first,
-                                                  const std::vector<std::filesystem::path>& of_config) {
+std::unique_ptr<registry::Registry> find_plugins(const std::vector<std::filesystem::path>& first,
+                                                 const std::vector<std::filesystem::path>& of_config) {
   auto search = first;
   for (auto& path : from_environment()) search.push_back(std::move(path));
   search.insert(search.end(), of_config.begin(), of_config.end());
   const auto beside = support::executable_folder();
   if (auto shipped = shipped_plugins(beside); !shipped.empty()) search.push_back(std::move(shipped));
-  return std::make_unique<registry::Registry>(
-      registry::Options{.search_path = search, .probe = probe_for(beside), .cache_folder = support::cache_folder()});
+  return std::make_unique<registry::Registry>(registry::Options{.search_path = search,
+                                                                .probe = probe_for(beside),
+                                                                .cache_folder = support::cache_folder(),
+                                                                .allow_unsealed = allows_unsealed()});
+}
+
+std::unique_ptr<registry::Registry> open_registry(const std::vector<std::filesystem::path>& first,
+                                                  const std::vector<std::filesystem::path>& of_config) {
+  auto registry = find_plugins(first, of_config);
+  registry->expect_asked_for();
+  return registry;
 }
 
 Session open(const Request& request) {

@@ -20,7 +20,13 @@ struct Request {
   std::optional<InputChoice> input;                // --input, --tokens or --random instead of the config's own
 };
 
-/// --plugin-path, HEADWRIGHT_PLUGIN_PATH, the config's own list, the folder beside the executable.
+/// --plugin-path, HEADWRIGHT_PLUGIN_PATH, the config's own list, the folder beside the executable. What is refused is
+/// only listed: for a command that reports on libraries.
+std::unique_ptr<registry::Registry> find_plugins(const std::vector<std::filesystem::path>& first,
+                                                 const std::vector<std::filesystem::path>& of_config = {});
+
+/// The same for a command that uses them: throws PluginError where a library that was named itself is refused, and
+/// warns of those found in a folder.
 std::unique_ptr<registry::Registry> open_registry(const std::vector<std::filesystem::path>& first,
                                                   const std::vector<std::filesystem::path>& of_config = {});
 
