@@ -7,7 +7,7 @@ namespace headwright::bind {
 
 /// Places of a config: sections of the framework, and components, which stand in several of them.
 namespace place {
-inline constexpr std::string_view kTop = "";
+inline constexpr std::string_view kTop;  // it has no name
 inline constexpr std::string_view kModel = "model";
 inline constexpr std::string_view kEmbedding = "model.embedding";
 inline constexpr std::string_view kBlock = "model.blocks.NAME";
