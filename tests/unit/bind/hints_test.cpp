@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <sstream>
 
@@ -250,13 +249,9 @@ bool exists(std::string_view at, std::string_view ours) {
     const auto keys = table->keys();
     if ((at == table->name || at == place::kWhereKnown) && std::ranges::find(keys, key) != keys.end()) return true;
   }
-  const std::map<std::string_view, Kind> kinds{{place::kAttention, Kind::attention},
-                                               {place::kFeedForward, Kind::feed_forward},
-                                               {place::kNorm, Kind::norm},
-                                               {place::kPosition, Kind::position}};
+  const auto component = at.substr(at.find_last_of('.') + 1);  // "model.head" -> "head"
   for (const auto* variant : shipped_plugins().all()) {
-    const auto kind = kinds.find(at);
-    if (at != place::kWhereKnown && (kind == kinds.end() || kind->second != variant->kind)) continue;
+    if (at != place::kWhereKnown && component != to_string(variant->kind)) continue;
     if (key == "name" || std::ranges::find(variant->params, key, &ParamSpec::name) != variant->params.end())
       return true;
   }
