@@ -8,6 +8,7 @@
 #include "headwright/shapes.h"
 #include "model/build.h"
 #include "run/forward.h"
+#include "run/input_values.h"
 #include "support/system.h"
 #include "support/text.h"
 #include "tensor_io/tensor_io.h"
@@ -22,9 +23,8 @@ std::string place(const bind::TensorSource& source, const std::string& path) {
          path + ": ";
 }
 
-at::Tensor from_file(const bind::TensorSource& source) {
-  const auto folder = std::filesystem::path(source.mark.file).parent_path();
-  return tensor_io::read_tensor(folder / source.file, source.tensor);
+std::filesystem::path file_of(const bind::TensorSource& source) {
+  return std::filesystem::path(source.mark.file).parent_path() / source.file;
 }
 
 /// Room for the tensor itself, before it is made.
@@ -50,7 +50,7 @@ at::Tensor tensor_of(const bind::TensorSource& source, std::int64_t vocab_size) 
     case From::values:
       return at::tensor(source.values, at::kDouble).view(source.shape).to(source.integers ? at::kLong : at::kDouble);
     case From::file:
-      return from_file(source);
+      return tensor_from_file(source);
     case From::random:
       return random(source, vocab_size);
     case From::nothing:
@@ -126,7 +126,25 @@ at::Tensor document_ids_of(const bind::TensorSource& source, const at::Tensor& x
                    std::to_string(x.size(1)) + ") as the input");
 }
 
+/// The file and the tensor in it, or the place in the config.
+std::string origin(const bind::TensorSource& source) {
+  if (source.from != From::file) return place(source, "input");
+  return file_of(source).string() + ": " +
+         (source.tensor.empty() ? "" : "tensor '" + support::printable(source.tensor) + "' ");
+}
+
+/// On the device, in the dtype; ids stay integers.
+at::Tensor placed(const at::Tensor& x, const bind::TensorSource& source, at::Device device, at::ScalarType dtype) {
+  if (at::isIntegralType(x.scalar_type(), false)) return x.to(device, at::kLong);
+  expect_fits(x, dtype, origin(source));
+  return x.to(device, dtype);
+}
+
 }  // namespace
+
+at::Tensor tensor_from_file(const bind::TensorSource& source) {
+  return tensor_io::read_tensor(file_of(source), source.tensor);
+}
 
 Inputs make_inputs(const bind::Plan& plan) {
   const auto& model = plan.model;
@@ -139,13 +157,10 @@ Inputs make_inputs(const bind::Plan& plan) {
   const auto device = model::device_from(plan.run.device);
   const auto dtype = model::dtype_from(plan.run.dtype);
   const auto where = place(source, "input");
-  const auto placed = [&](const at::Tensor& x) {
-    return x.to(device, at::isIntegralType(x.scalar_type(), false) ? at::kLong : dtype);
-  };
   Inputs inputs;
   const auto x = checked(source, model.embedding ? model.embedding->vocab_size : 0, model.dims.d_model, where);
   check_length(x, model.dims.context_length, "model.context_length", where);
-  inputs.x = placed(x);
+  inputs.x = placed(x, source, device, dtype);
   if (auto mask = mask_of(plan.input.key_mask, x); mask.defined()) inputs.key_mask = mask.to(device);
   if (auto ids = document_ids_of(plan.input.document_ids, x); ids.defined()) inputs.document_ids = ids.to(device);
   if (!model.takes_memory()) return inputs;
@@ -160,7 +175,7 @@ Inputs make_inputs(const bind::Plan& plan) {
     throw InputError(memory_place + "got a batch of " + std::to_string(memory.size(0)) + ", expected " +
                      std::to_string(x.size(0)) + " as in the input");
   }
-  inputs.memory = placed(memory);
+  inputs.memory = placed(memory, plan.input.memory, device, dtype);
   if (auto mask = mask_of(plan.input.memory_mask, memory); mask.defined()) inputs.memory_mask = mask.to(device);
   return inputs;
 }
