@@ -102,7 +102,7 @@ Json refusals_json(const std::vector<registry::Refusal>& refused) {
 
 std::string refusals_text(const std::vector<registry::Refusal>& refused) {
   std::string text;
-  for (const auto& [file, reason] : refused) text += "refused " + file + ": " + reason + "\n";
+  for (const auto& [file, reason] : refused) text += printable_lines("refused " + file + ": " + reason) + "\n";
   return text;
 }
 
