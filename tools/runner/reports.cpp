@@ -82,7 +82,7 @@ Json refusals_json(const std::vector<registry::Refusal>& refused) {
 
 std::string refusals_text(const std::vector<registry::Refusal>& refused) {
   std::string text;
-  for (const auto& refusal : refused) text += "refused " + refusal.file + ": " + refusal.reason + "\n";
+  for (const auto& refusal : refused) text += printable_lines("refused " + refusal.file + ": " + refusal.reason) + "\n";
   return text;
 }
 

@@ -141,7 +141,7 @@ class Benchmark {
   /// Threads and memory limits belong to the process.
   void set_up(const bind::Plan& plan) {
     if (!set_up_) {
-      run::set_up_process(plan.run.threads);
+      run::set_up_process(plan);
       set_up_ = true;
       threads_ = plan.run.threads;
       result_.threads = at::get_num_threads();

@@ -201,7 +201,8 @@ struct RunKeys {
               one_of("float32", "float64", "bfloat16", "float16")),
         field("kernel", &RunKeys::kernel, "attention kernel; auto = the first that can express the layer"),
         field("seed", &RunKeys::seed, "of the random weights", at_least(0)),
-        field("threads", &RunKeys::threads, "processor threads; absent = what the process may use", between(1, 4096)),
+        field("threads", &RunKeys::threads, "threads; absent = OMP_NUM_THREADS, else one for each usable processor",
+              between(1, 4096)),
     };
   }
 };

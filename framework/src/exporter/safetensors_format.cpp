@@ -84,6 +84,19 @@ std::string digest_of(const std::filesystem::path& path, tensor_io::SafetensorsH
   return digest.hex();
 }
 
+/// Names the tensors that no command could read.
+std::string unread_text(const tensor_io::SafetensorsHeader& header) {
+  std::vector<std::string> unread;
+  for (const auto& entry : header.entries) {
+    if (entry.dtype != at::ScalarType::Undefined) continue;
+    unread.push_back("'" + support::printable(entry.name) + "' (" + support::printable(entry.dtype_name) + ")");
+  }
+  constexpr std::size_t kShown = 10;
+  const auto more = unread.size() > kShown ? " and " + std::to_string(unread.size() - kShown) + " more" : "";
+  unread.resize(std::min(unread.size(), kShown));
+  return unread.empty() ? "" : "; its tensors of these dtypes are not read: " + support::join(unread, ", ") + more;
+}
+
 Report write_safetensors(model::Model& model, const bind::Plan& plan, const std::filesystem::path& path) {
   const auto all = collect(model);
   Report report{.file = path.string(), .format = "safetensors", .parameters = model::count_parameters(model)};
@@ -100,7 +113,7 @@ Inspection inspect_safetensors(const std::filesystem::path& path) {
   for (const auto* key : {kDigest, kMetadata, kConfig}) {
     if (header.metadata.contains(key)) continue;
     throw InputError(path.string() + ": found a .safetensors file that headwright did not write (no '" + key +
-                     "' in its metadata), expected one written by 'runner export'");
+                     "' in its metadata), expected one written by 'runner export'" + unread_text(header));
   }
   inspection.sha256 = digest_of(path, header);
   inspection.config = header.metadata.at(kConfig);

@@ -9,6 +9,7 @@
 #include "headwright/shapes.h"
 #include "model/build.h"
 #include "run/forward.h"
+#include "run/input_values.h"
 #include "support/system.h"
 #include "support/text.h"
 #include "tensor_io/tensor_io.h"
@@ -23,9 +24,8 @@ std::string place(const bind::TensorSource& source, const std::string& path) {
          path + ": ";
 }
 
-at::Tensor from_file(const bind::TensorSource& source) {
-  const auto folder = std::filesystem::path(source.mark.file).parent_path();
-  return tensor_io::read_tensor(folder / source.file, source.tensor);
+std::filesystem::path file_of(const bind::TensorSource& source) {
+  return std::filesystem::path(source.mark.file).parent_path() / source.file;
 }
 
 /// Room for the tensor itself, before it is made.
@@ -51,7 +51,7 @@ at::Tensor tensor_of(const bind::TensorSource& source, std::int64_t vocab_size) 
     case From::values:
       return at::tensor(source.values, at::kDouble).view(source.shape).to(source.integers ? at::kLong : at::kDouble);
     case From::file:
-      return from_file(source);
+      return tensor_from_file(source);
     case From::random:
       return random(source, vocab_size);
     case From::nothing:
@@ -159,7 +159,7 @@ void take_memory(const bind::Plan& plan, const std::string& where, at::Device de
     throw InputError(memory_place + "got a batch of " + std::to_string(memory.size(0)) + ", expected " +
                      std::to_string(inputs.x.size(0)) + " as in the input");
   }
-  inputs.memory = memory.to(device, at::isIntegralType(memory.scalar_type(), false) ? at::kLong : dtype);
+  inputs.memory = placed(memory, source, device, dtype);
   if (auto mask = mask_of(plan.input.memory_mask, memory); mask.defined()) inputs.memory_mask = mask.to(device);
 }
 
@@ -168,7 +168,7 @@ void take_x(const bind::Plan& plan, const std::string& where, at::Device device,
   const auto wanted = bind::wanted_input(model);
   const auto x = checked(plan.input.x, wanted, where);
   if (wanted.takes != Takes::images) check_length(x, model.dims.context_length, "model.context_length", where);
-  inputs.x = x.to(device, at::isIntegralType(x.scalar_type(), false) ? at::kLong : dtype);
+  inputs.x = placed(x, plan.input.x, device, dtype);
   const auto take = [&](at::Tensor& into, const at::Tensor& value) {
     if (value.defined()) into = value.to(device);
   };
@@ -178,7 +178,25 @@ void take_x(const bind::Plan& plan, const std::string& where, at::Device device,
   take(inputs.token_types, ids_of(plan.input.token_types, "token_types", x, model.embedding.claims.n_token_types));
 }
 
+/// The file and the tensor in it, or the place in the config.
+std::string origin(const bind::TensorSource& source) {
+  if (source.from != From::file) return place(source, "input");
+  return file_of(source).string() + ": " +
+         (source.tensor.empty() ? "" : "tensor '" + support::printable(source.tensor) + "' ");
+}
+
+/// On the device, in the dtype; ids stay integers.
+at::Tensor placed(const at::Tensor& x, const bind::TensorSource& source, at::Device device, at::ScalarType dtype) {
+  if (at::isIntegralType(x.scalar_type(), false)) return x.to(device, at::kLong);
+  expect_fits(x, dtype, origin(source));
+  return x.to(device, dtype);
+}
+
 }  // namespace
+
+at::Tensor tensor_from_file(const bind::TensorSource& source) {
+  return tensor_io::read_tensor(file_of(source), source.tensor);
+}
 
 Inputs make_inputs(const bind::Plan& plan) {
   const auto& model = plan.model;

@@ -1,10 +1,9 @@
 #include "spec/emit.h"
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 
 #include "spec/scalars.h"
+#include "support/text.h"
 
 namespace headwright::spec {
 namespace {
@@ -25,41 +24,14 @@ bool fits_without_quotes(std::string_view text) {
   });
 }
 
-struct Escape {
-  std::string_view character, escape;
-};
-
-/// Characters beyond ASCII's controls that readers fold or drop.
-constexpr std::array<Escape, 5> kEscapes{{{"\xc2\x85", "\\x85"},
-                                          {"\xe2\x80\xa8", "\\u2028"},
-                                          {"\xe2\x80\xa9", "\\u2029"},
-                                          {"\xef\xbb\xbf", "\\uFEFF"},
-                                          {"\x7f", "\\x7F"}}};
-
+/// What is printable() is written alike in YAML: \n, \x1b, \u202e.
 std::string in_double_quotes(std::string_view text) {
-  std::string result = "\"";
-  while (!text.empty()) {
-    const auto c = static_cast<unsigned char>(text.front());
-    const auto known = std::find_if(kEscapes.begin(), kEscapes.end(),
-                                    [&](const Escape& escape) { return text.starts_with(escape.character); });
-    if (known != kEscapes.end()) {
-      result += known->escape;
-      text.remove_prefix(known->character.size());
-      continue;
-    }
-    if (c == '"' || c == '\\') {
-      result += '\\';
-      result += text.front();
-    } else if (c < 0x20) {
-      std::array<char, 8> escape{};
-      std::snprintf(escape.data(), escape.size(), "\\x%02X", c);
-      result += c == '\n' ? "\\n" : c == '\t' ? "\\t" : escape.data();
-    } else {
-      result += text.front();
-    }
-    text.remove_prefix(1);
+  std::string result;
+  for (const char c : text) {
+    if (c == '"' || c == '\\') result += '\\';
+    result += c;
   }
-  return result + '"';
+  return '"' + support::printable(result, std::string::npos) + '"';
 }
 
 /// In quotes where it would not be read back as the same text without.
