@@ -105,10 +105,15 @@ bool fits(const bind::TensorSource& source, std::int64_t width) {
   return width == 0 ? shape.size() == 2 : shape.size() == 3 && shape[2] == width;
 }
 
-std::int64_t width_of_input(const bind::ModelPlan& model) { return model.embedding ? 0 : model.dims.d_model; }
+/// 0 = token ids.
+std::int64_t width_of(const bind::Wanted& wanted) {
+  return wanted.takes == Takes::tokens || wanted.item_shape.empty() ? 0 : wanted.item_shape.front();
+}
+
+std::int64_t width_of_input(const bind::ModelPlan& model) { return width_of(bind::wanted_input(model)); }
 
 std::int64_t width_of_memory(const bind::ModelPlan& model) {
-  return model.memory_vocab_size() > 0 ? 0 : model.memory_width();
+  return width_of(bind::wanted_memory(model));
 }
 
 /// Random tensors of the same lengths in place of an input that does not fit the model. Its masks go with it.

@@ -43,18 +43,33 @@ Node* below(Node* node, const std::string& key) {
   return node == nullptr || node->type != Node::Type::map ? nullptr : node->find(key);
 }
 
+/// The map of the block that a sublayer stands in: the block itself, or its entry of `sublayers`.
+Node* entry_of(Node* block, std::size_t index) {
+  Node* list = below(block, "sublayers");
+  if (list == nullptr) return block;
+  return index < list->items.size() ? &list->items[index] : nullptr;
+}
+
+/// The key of a sublayer's component: "model.blocks.dense.attention" -> "attention".
+std::string key_of(const SublayerPlan& sublayer) {
+  return sublayer.written_at.substr(sublayer.written_at.rfind('.') + 1);
+}
+
 void write_stack(const StackPlan& stack, Node& section) {
-  if (stack.embedding) {
-    write_component(stack.embedding->position, stack.dims, below(section.find("embedding"), "position"));
-  }
+  write_component(stack.embedding.component, stack.embedding.dims, section.find("embedding"));
   for (const auto& plan : stack.blocks) {
     Node* block = below(section.find("blocks"), plan.name);
-    write_component(plan.attention, plan.dims, below(block, "attention"));
-    write_component(plan.cross_attention, plan.cross_dims, below(block, "cross_attention"));
-    write_component(plan.feed_forward, plan.feed_forward_dims(), below(block, "feed_forward"));
-    write_component(plan.norm, plan.feed_forward_dims(), below(block, "norm"));
+    for (std::size_t i = 0; i < plan.sublayers.size(); ++i) {
+      const auto& sublayer = plan.sublayers[i];
+      Node* entry = entry_of(block, i);
+      write_component(sublayer.component, sublayer.dims, below(entry, key_of(sublayer)));
+      write_component(sublayer.norm, sublayer.dims, below(entry, "norm"));
+      write_component(sublayer.output_norm, sublayer.dims_after(), below(entry, "output_norm"));
+      const bool own = entry != block;  // in a short order the one norm stands under "norm"
+      write_component(sublayer.residual_norm, sublayer.dims_after(), below(entry, own ? "residual_norm" : "norm"));
+    }
   }
-  write_component(stack.final_norm, stack.last_dims(), section.find("final_norm"));
+  write_component(stack.final_norm.component, stack.final_norm.dims, section.find("final_norm"));
 }
 
 }  // namespace
@@ -64,6 +79,7 @@ spec::Mark computed_by_layer_mark() { return {.file = "computed, for each layer 
 
 void write_effective(const ModelPlan& model, Node& resolved) {
   write_stack(model, resolved);
+  write_component(model.head.component, model.head.dims, resolved.find("head"));
   Node* encoder = resolved.find("encoder");
   if (model.encoder && encoder != nullptr) write_stack(*model.encoder, *encoder);
 }

@@ -56,10 +56,10 @@ std::vector<Value> texts(const Limits& limits) {
   return values;
 }
 
-std::vector<Value> candidates(const ParamSpec& row);
+}  // namespace
 
 /// The empty list, and each value of an element alone in a list.
-std::vector<Value> lists_of(const ParamSpec& row) {
+static std::vector<Value> lists_of(const ParamSpec& row) {
   ParamSpec element = row;
   element.is_list = element.is_optional = false;
   std::vector<Value> lists(1);
@@ -94,6 +94,8 @@ std::vector<Value> candidates(const ParamSpec& row) {
   }
   return {};
 }
+
+namespace {
 
 bool refused_by_limits(const ParamSpec& row, const Value& value) {
   if (!std::holds_alternative<std::int64_t>(value.data) && !std::holds_alternative<double>(value.data) &&
