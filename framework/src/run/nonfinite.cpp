@@ -8,11 +8,13 @@ namespace {
 bool is_finite(const at::Tensor& x) { return !x.defined() || x.isfinite().all().item<bool>(); }
 
 /// The first module of the stack whose output is not finite; empty = none. x: what goes in, and what came out after it.
-std::string first_in(model::Stack& stack, const Inputs& inputs, const std::string& prefix, at::Tensor& x) {
+std::string first_in(model::Stack& stack, const Inputs& given, const std::string& prefix, at::Tensor& x) {
+  auto inputs = given;
+  if (stack.positions && !inputs.positions.defined()) inputs.positions = stack.positions->forward(inputs);
   x = inputs.x;
   if (!is_finite(x)) return "the input";
   if (stack.embedding) {
-    x = stack.embedding->forward(x, inputs.positions);
+    x = stack.embedding->forward(inputs.with(x, "embedding"));
     if (!is_finite(x)) return prefix + "embedding";
   }
   for (std::size_t i = 0; i < stack.blocks.size(); ++i) {
