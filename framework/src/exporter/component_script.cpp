@@ -71,7 +71,7 @@ void define_written(Part& part, const std::string& text) {
 
 /// A loop over time leaves one copy of its body for each token of the example in the trace.
 void expect_no_loop(Part& part, const Inputs& example) {
-  const auto repeated = loop_over_time(part, part.signature.without_optional(), example);
+  const auto repeated = loop_over_time(part, part.signature.required(), example);
   if (repeated.empty()) return;
   refuse(part, "its forward loops over the tokens: " + repeated +
                    " run once more for each token, which a trace writes down for one length alone; write the loop in "
