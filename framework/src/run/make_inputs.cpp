@@ -143,6 +143,20 @@ at::Tensor ids_of(const bind::TensorSource& source, const char* key, const at::T
   return ids.to(at::kLong);
 }
 
+/// The file and the tensor in it, or the place in the config.
+std::string origin(const bind::TensorSource& source) {
+  if (source.from != From::file) return place(source, "input");
+  return file_of(source).string() + ": " +
+         (source.tensor.empty() ? "" : "tensor '" + support::printable(source.tensor) + "' ");
+}
+
+/// On the device, in the dtype; ids stay integers.
+at::Tensor placed(const at::Tensor& x, const bind::TensorSource& source, at::Device device, at::ScalarType dtype) {
+  if (at::isIntegralType(x.scalar_type(), false)) return x.to(device, at::kLong);
+  expect_fits(x, dtype, origin(source));
+  return x.to(device, dtype);
+}
+
 /// What reads the memory where there is no input of its own.
 void take_memory(const bind::Plan& plan, const std::string& where, at::Device device, at::ScalarType dtype,
                  Inputs& inputs) {
@@ -178,19 +192,6 @@ void take_x(const bind::Plan& plan, const std::string& where, at::Device device,
   take(inputs.token_types, ids_of(plan.input.token_types, "token_types", x, model.embedding.claims.n_token_types));
 }
 
-/// The file and the tensor in it, or the place in the config.
-std::string origin(const bind::TensorSource& source) {
-  if (source.from != From::file) return place(source, "input");
-  return file_of(source).string() + ": " +
-         (source.tensor.empty() ? "" : "tensor '" + support::printable(source.tensor) + "' ");
-}
-
-/// On the device, in the dtype; ids stay integers.
-at::Tensor placed(const at::Tensor& x, const bind::TensorSource& source, at::Device device, at::ScalarType dtype) {
-  if (at::isIntegralType(x.scalar_type(), false)) return x.to(device, at::kLong);
-  expect_fits(x, dtype, origin(source));
-  return x.to(device, dtype);
-}
 
 }  // namespace
 
