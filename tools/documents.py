@@ -5,7 +5,7 @@ A marker stands on its own line before what it governs:
   <!-- output: COMMAND -->      the code block that follows is what the command prints
   <!-- generated: COMMAND -->   everything up to <!-- end --> is what the command prints
 A COMMAND starts with build/runner and runs in the root folder; what it says on stderr is shown as well. Milliseconds may
-differ.
+differ. CHANGELOG.md names every shipped variant.
 """
 import argparse
 import difflib
@@ -53,6 +53,12 @@ def rewritten(text, build):
     return "\n".join(result)
 
 
+def variants_without_a_line(build):
+    """Shipped variants that CHANGELOG.md does not name."""
+    named = set(re.findall(r"`(\w+)`", (ROOT / "CHANGELOG.md").read_text()))
+    return [name for name in printed_by("build/runner list --names", build) if name not in named]
+
+
 def without_times(text):
     return re.sub(r"\d+(\.\d+)? ms", "N ms", text)
 
@@ -75,6 +81,8 @@ def main():
         else:
             path.write_text(new)
             print(f"wrote {name}")
+    if missing := variants_without_a_line(arguments.build):
+        sys.exit(f"CHANGELOG.md names every variant, but not: {', '.join(missing)}")
     if arguments.check and stale:
         sys.exit("documents are out of date; 'tools/dev docs' writes them anew")
 

@@ -4,10 +4,12 @@ A file that includes torch takes about 15 s, so the verdict "no finding" is kept
 a hash of everything that it depends on: the file, our own headers behind it, the compile command, .clang-tidy and the
 version of clang-tidy.
 
-What changed: the files of the commits that main does not have, and of the working tree. On main itself: those of the
-last commits, as far back as HOURS_OF_A_LANDING before the newest. Newest first, so that a --budget leaves out the oldest.
-Where that is the whole history, findings are told and do not fail: a first landing is larger than any budget, so it would
-pass or fail by which files came first.
+What changed: the files of the commits since the merge base with origin/main, or with main, and of the working tree. On
+main itself, where no commit is missing there, nothing says where the last landing began: then what the working tree
+changes, and where that is nothing (so in a fresh clone, as CI has it) every file. The file that a commit changed last comes
+first, so that a --budget leaves out the oldest; what passed once is skipped, so that the next run gets further.
+A finding in any file that was looked at fails. --all looks at every file whatever changed; without a --budget it is the
+full check.
 """
 import argparse
 import concurrent.futures
@@ -24,7 +26,6 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 CLANG_TIDY = str(ROOT / ".venv/bin/clang-tidy")
 BUILD = ROOT / "build" / "lint"
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "headwright" / "lint"
-HOURS_OF_A_LANDING = 3
 INCLUDE = re.compile(rb'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
 
@@ -45,28 +46,33 @@ def compile_commands():
     return {os.path.relpath(entry["file"], ROOT): entry["command"] for entry in entries}
 
 
-def commits_of_interest(base):
-    """git log's range for what changed, the same in words, and if that is the whole history."""
-    if base:
-        return [f"{base}..HEAD"], f"since {base}", False
+def fork_from_main():
+    """The commit where HEAD left main, and the name of main; None where HEAD is a commit of main."""
     head = lines_of("git", "rev-parse", "HEAD")
     for main in ("origin/main", "main"):
         fork = lines_of("git", "merge-base", "HEAD", main)
         if fork and fork != head:
-            return [f"{fork[0]}..HEAD"], f"since {main}", False
-    newest = int(lines_of("git", "log", "-1", "--format=%ct")[0])
-    since = newest - HOURS_OF_A_LANDING * 3600
-    oldest = min(int(seconds) for seconds in lines_of("git", "log", "--max-parents=0", "--format=%ct"))
-    return [f"--since={since}", "HEAD"], "in the last commits", oldest >= since
+            return fork[0], main
+    return None
+
+
+def names_in(*commits):
+    """Files of these commits, the newest change first."""
+    return lines_of("git", "log", "--format=", "--name-only", "--no-renames", *commits)
 
 
 def changed(base):
-    """C++ files, the newest change first; in words which; and if they are the whole history."""
+    """C++ files, the newest change first; in words which."""
     tree = lines_of("git", "diff", "--name-only", "HEAD") + lines_of("git", "ls-files", "--others", "--exclude-standard")
-    commits, words, whole = commits_of_interest(base)
-    names = tree + lines_of("git", "log", "--format=", "--name-only", "--no-renames", *commits)
+    fork = (base, base) if base else fork_from_main()
+    if fork:
+        names, words = tree + names_in(f"{fork[0]}..HEAD"), f"changed since {fork[1]}"
+    elif tree:
+        names, words = tree, "changed since HEAD"
+    else:
+        names, words = names_in("HEAD"), "in all, the newest change first"
     existing = [name for name in dict.fromkeys(names) if name.endswith((".cpp", ".h")) and (ROOT / name).exists()]
-    return existing, words, whole
+    return existing, words
 
 
 def own_headers(path, seen):
@@ -140,7 +146,6 @@ def main():
     arguments = parser.parse_args()
 
     commands = compile_commands()
-    whole_history = False
     if arguments.files:
         names, words = [os.path.relpath(name, ROOT) for name in arguments.files], "named"
         unknown = [name for name in names if not name.endswith(".h") and name not in commands]
@@ -149,7 +154,7 @@ def main():
     elif arguments.all:
         names, words = sorted(commands), "in all"
     else:
-        names, words, whole_history = changed(arguments.base)
+        names, words = changed(arguments.base)
     sources = sources_for(names, commands)
 
     CACHE.mkdir(parents=True, exist_ok=True)
@@ -162,7 +167,7 @@ def main():
         print(f"lint: {len(left_out)} left out after {arguments.budget:.0f} s: {' '.join(sorted(left_out))}", file=sys.stderr)
     if found:
         print(f"lint: findings in {' '.join(sorted(found))}", file=sys.stderr)
-        sys.exit(0 if whole_history else 1)
+        sys.exit(1)
 
 
 if __name__ == "__main__":

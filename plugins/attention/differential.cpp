@@ -58,11 +58,21 @@ class Differential final : public headwright::QkvAttention {
     }
   }
 
+  static double lambda_init(const headwright::Dims& dims, const Params& params) {
+    return params.lambda_init.value_or(0.8 - 0.6 * std::exp(-0.3 * static_cast<double>(dims.layer)));
+  }
+
+  static headwright::ParamMap effective(const headwright::Dims& dims, const Params& params) {
+    const auto share = lambda_init(dims, params);
+    if (params.qk_norm == "l2") return {{"lambda_init", {share}}};  // whose scale is learned
+    return {{"lambda_init", {share}}, {"scale", {1 / std::sqrt(static_cast<double>(halved(dims).d_head))}}};
+  }
+
   Differential(const headwright::Dims& dims, const Params& params)
       : QkvAttention(halved(dims), params),
         params_(params),
         d_head_(d_head_of(dims)),
-        lambda_init_(params.lambda_init.value_or(0.8 - 0.6 * std::exp(-0.3 * static_cast<double>(dims.layer)))) {
+        lambda_init_(lambda_init(dims, params)) {
     for (auto [name, vector] : {std::pair{"lambda_q1", &lambda_q1_},
                                 {"lambda_k1", &lambda_k1_},
                                 {"lambda_q2", &lambda_q2_},

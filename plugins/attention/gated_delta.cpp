@@ -49,7 +49,8 @@ class GatedDelta final : public Attention {
             .key_mask = true,
             .cost = "O(seq d_model (d_model + d_head))",
             .cache = true,
-            .document_ids = true};
+            .document_ids = true,
+            .reads = {.n_heads = true, .n_kv_heads = true, .d_head = true}};
   }
 
   static void check(const Dims& dims, const Params&, Issues& issues) {
@@ -59,6 +60,10 @@ class GatedDelta final : public Attention {
       issues.add("n_kv_heads", "got " + std::to_string(dims.n_kv_heads) + ", expected n_heads = " +
                                    std::to_string(dims.n_heads) + ": each head of gated_delta has keys of its own");
     }
+  }
+
+  static ParamMap effective(const Dims& dims, const Params& params) {
+    return {{"d_value", {params.d_value.value_or(d_head_of(dims))}}};
   }
 
   GatedDelta(const Dims& dims, const Params& params)

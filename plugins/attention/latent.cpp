@@ -75,7 +75,9 @@ class Latent final : public headwright::Attention {
             .core = true,
             .cost = "O(seq^2 n_heads (d_nope + d_rope + d_value))",
             .cache = params.mask.hides_future() && !params.mask.reads_length(),
-            .document_ids = params.mask.reads_documents()};
+            .document_ids = params.mask.reads_documents(),
+            .positions = static_cast<bool>(params.position),
+            .reads = {.n_heads = true, .d_head = !(params.d_latent && params.d_nope)}};
   }
 
   static void check(const headwright::Dims& dims, const Params& params, headwright::Issues& issues) {
@@ -89,6 +91,14 @@ class Latent final : public headwright::Attention {
     }
     if (params.norm_eps && !params.latent_norm) issues.add("norm_eps", "has no effect without latent_norm");
     check_position(dims, params, issues);
+  }
+
+  static headwright::ParamMap effective(const headwright::Dims& dims, const Params& params) {
+    const auto w = widths_of(dims, params);
+    headwright::ParamMap values{
+        {"d_latent", {w.latent}}, {"d_nope", {w.nope}}, {"d_value", {w.value}}, {"scale", {scale(w, params)}}};
+    if (params.latent_norm) values.emplace_back("norm_eps", headwright::Value{params.norm_eps.value_or(kNormEps)});
+    return values;
   }
 
   Latent(const headwright::Dims& dims, const Params& params)
@@ -131,6 +141,8 @@ class Latent final : public headwright::Attention {
 
   headwright::KernelChoice kernel() const override { return choose_kernel(scoring({})); }
 
+  headwright::Mask mask() const override { return params_.mask; }
+
   headwright::Cache make_cache(std::int64_t batch, std::int64_t capacity) const override {
     const auto width = widths_.latent + widths_.rope;
     return {
@@ -142,6 +154,12 @@ class Latent final : public headwright::Attention {
   struct Widths {
     std::int64_t q_latent, latent, nope, rope, value;
   };
+
+  static constexpr double kNormEps = 1e-6;
+
+  static double scale(const Widths& w, const Params& params) {
+    return params.scale.value_or(1 / std::sqrt(static_cast<double>(w.nope + w.rope)));
+  }
 
   static Widths widths_of(const headwright::Dims& dims, const Params& params) {
     const auto d_head = d_head_of(dims);
@@ -186,7 +204,7 @@ class Latent final : public headwright::Attention {
   }
   std::shared_ptr<RmsNorm> norm(const char* name, std::int64_t width) {
     if (!params_.latent_norm) return nullptr;
-    return register_module(name, std::make_shared<RmsNorm>(width, params_.norm_eps.value_or(1e-6)));
+    return register_module(name, std::make_shared<RmsNorm>(width, params_.norm_eps.value_or(kNormEps)));
   }
 
   at::Tensor queries(const at::Tensor& x) {
@@ -215,7 +233,7 @@ class Latent final : public headwright::Attention {
 
   headwright::Scoring scoring(const headwright::Inputs& inputs) const {
     auto scoring = scoring_of_run(inputs, dims_, /*cross=*/false);
-    scoring.scale = params_.scale.value_or(1 / std::sqrt(static_cast<double>(widths_.nope + widths_.rope)));
+    scoring.scale = scale(widths_, params_);
     scoring.mask = params_.mask;
     scoring.modifiers = params_.modifiers;
     scoring.dropout = is_training() ? params_.dropout : 0;

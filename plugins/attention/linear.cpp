@@ -41,7 +41,8 @@ class Linear final : public Attention {
             .key_mask = true,
             .cost = "O(seq d_model (d_model + d_head))",
             .cache = params.causal,
-            .document_ids = true};
+            .document_ids = true,
+            .reads = {.n_heads = true, .n_kv_heads = true, .d_head = true}};
   }
 
   static void check(const Dims& dims, const Params&, Issues& issues) { QkvAttention::check_heads(dims, issues); }

@@ -47,7 +47,8 @@ class Lsh final : public Attention {
             .key_mask = true,
             .dynamic_export = false,
             .cost = "O(n_rounds seq (chunk_size + n_buckets) d_model)",
-            .document_ids = true};
+            .document_ids = true,
+            .reads = {.n_heads = true, .n_kv_heads = true, .d_head = true}};
   }
 
   static void check(const Dims& dims, const Params& params, Issues& issues) {

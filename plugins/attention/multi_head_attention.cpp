@@ -13,28 +13,39 @@ class MultiHeadAttention final : public Attention {
 
   struct Params {
     std::optional<std::int64_t> d_out;
-    bool causal = true, qkv_bias = false, out_proj = true, out_bias = true;
+    bool causal = true, qkv_bias = false, out_proj = true;
+    std::optional<bool> out_bias;
     double dropout = 0;
     static constexpr auto fields() {
       return std::tuple{field("d_out", &Params::d_out, "width of all heads together; absent = d_model", at_least(1)),
                         field("causal", &Params::causal, "if a token sees only itself and what came before"),
                         field("qkv_bias", &Params::qkv_bias, "if queries, keys and values have a bias"),
                         field("out_proj", &Params::out_proj, "if a linear layer mixes the merged heads"),
-                        field("out_bias", &Params::out_bias, "if out_proj, where there is one, has a bias"),
+                        field("out_bias", &Params::out_bias, "add a bias to out_proj; absent = where there is one"),
                         field("dropout", &Params::dropout, "share of weights dropped in training", probability())};
     }
+    bool adds_out_bias() const { return out_bias.value_or(out_proj); }
     std::int64_t width(const Dims& dims) const { return d_out.value_or(dims.d_model); }
   };
 
   static Claims claims(const Dims& dims, const Params& params) {
-    return {.causal = params.causal, .key_mask = true, .d_out = params.width(dims), .cost = "O(seq^2 d_out)"};
+    return {.causal = params.causal,
+            .key_mask = true,
+            .d_out = params.width(dims),
+            .cost = "O(seq^2 d_out)",
+            .reads = {.n_heads = true}};
   }
   static void check(const Dims& dims, const Params& params, Issues& issues) {
     if (params.causal && dims.context_length == 0) issues.add("context_length", "missing; the mask has this size");
+    if (!params.out_proj && params.adds_out_bias()) {
+      issues.add("out_bias", "got true, which has no effect with out_proj: false");
+    }
     if (params.width(dims) % dims.n_heads == 0) return;
     const auto width = std::to_string(params.width(dims));
     issues.add("n_heads", "got " + std::to_string(dims.n_heads) + ", expected a divisor of d_out = " + width);
   }
+
+  static ParamMap effective(const Dims&, const Params& params) { return {{"out_bias", {params.adds_out_bias()}}}; }
 
   MultiHeadAttention(const Dims& dims, const Params& p) : n_heads_(dims.n_heads), d_head_(p.width(dims) / n_heads_) {
     const auto linear = [&](const char* name, std::int64_t in, bool bias) {
@@ -43,7 +54,7 @@ class MultiHeadAttention final : public Attention {
     W_query_ = linear("W_query", dims.d_model, p.qkv_bias);
     W_key_ = linear("W_key", dims.d_model, p.qkv_bias);
     W_value_ = linear("W_value", dims.d_model, p.qkv_bias);
-    if (p.out_proj) out_proj_ = linear("out_proj", p.width(dims), p.out_bias);
+    if (p.out_proj) out_proj_ = linear("out_proj", p.width(dims), p.adds_out_bias());
     dropout_ = register_module("dropout", torch::nn::Dropout(p.dropout));
     if (p.causal) mask_ = register_buffer("mask", at::ones({dims.context_length, dims.context_length}).triu(1));
   }

@@ -24,7 +24,11 @@ class MultiHeadWrapper final : public Attention {
   };
 
   static Claims claims(const Dims& dims, const Params& p) {
-    return {.causal = true, .key_mask = true, .d_out = dims.n_heads * p.width(dims), .cost = "O(n_heads seq^2 d_out)"};
+    return {.causal = true,
+            .key_mask = true,
+            .d_out = dims.n_heads * p.width(dims),
+            .cost = "O(n_heads seq^2 d_out)",
+            .reads = {.n_heads = true}};
   }
   static void check(const Dims& dims, const Params&, Issues& issues) {
     if (dims.context_length == 0) issues.add("context_length", "missing; the mask of each head has this size");

@@ -40,7 +40,8 @@ class Multiplicative final : public Attention {
             .core = true,
             .d_out = params.attentional ? dims.d_model : d_source(dims, params),
             .cost = "O(seq^2 d_model)",
-            .document_ids = params.mask.reads_documents()};
+            .document_ids = params.mask.reads_documents(),
+            .reads = {.n_heads = true, .d_memory = params.cross}};
   }
 
   static void check(const Dims& dims, const Params& params, Issues& issues) {

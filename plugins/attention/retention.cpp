@@ -47,7 +47,8 @@ class Retention final : public Attention {
             .key_mask = true,
             .cost = "O(seq d_model (d_model + d_head))",
             .cache = true,
-            .document_ids = true};
+            .document_ids = true,
+            .reads = {.n_heads = true, .n_kv_heads = true, .d_head = true}};
   }
 
   static void check(const Dims& dims, const Params&, Issues& issues) {
@@ -61,6 +62,10 @@ class Retention final : public Attention {
       issues.add("d_head",
                  "got " + std::to_string(d_head_of(dims)) + ", expected an even number: channels turn in pairs");
     }
+  }
+
+  static ParamMap effective(const Dims& dims, const Params& params) {
+    return {{"d_value", {params.d_value.value_or(d_head_of(dims))}}};
   }
 
   Retention(const Dims& dims, const Params& params)

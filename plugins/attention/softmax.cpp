@@ -29,7 +29,7 @@ class Softmax final : public QkvAttention {
               field("normaliser", &Params::normaliser,
                     "softmax, or softmax_one whose rows may sum to less than 1: exp(s) / (1 + sum exp(s))",
                     one_of("softmax", "softmax_one")),
-              field("sink", &Params::sink, "if a learned logit per head joins the softmax and is dropped after it"),
+              field("sink", &Params::sink, "let a learned logit per head join the softmax and drop it afterwards"),
               kScaleRow,
               kDropoutRow,
           },
@@ -56,12 +56,11 @@ class Softmax final : public QkvAttention {
 
   KernelChoice kernel() const override { return choose_kernel(scoring_of({})); }
 
+  Mask mask() const override { return params_.mask; }
+
  protected:
   at::Tensor mix(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Inputs& inputs) override {
-    const auto scoring = scoring_of(inputs);
-    const auto attended = attend(q, k, v, scoring);
-    note_weights(inputs, q, k, scoring, attended.lse);
-    return attended.y;  // (batch, n_heads, seq, d_head)
+    return attend(inputs, q, k, v, scoring_of(inputs)).y;  // (batch, n_heads, seq, d_head)
   }
 
  private:

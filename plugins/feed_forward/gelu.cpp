@@ -22,16 +22,24 @@ class Gelu final : public headwright::FeedForward {
       return std::tuple{
           headwright::field("d_ff", &Params::d_ff, "width between the two layers; absent = 4 d_model",
                             headwright::at_least(1)),
-          headwright::field("bias", &Params::bias, "if both layers add a bias"),
+          headwright::field("bias", &Params::bias, "add a bias to both layers"),
           headwright::field("approximate", &Params::approximate, "GELU by the error function, or by tanh as in GPT-2",
                             headwright::one_of("exact", "tanh")),
       };
     }
   };
 
+  static std::int64_t width(const headwright::Dims& dims, const Params& params) {
+    return params.d_ff.value_or(4 * dims.d_model);
+  }
+
+  static headwright::ParamMap effective(const headwright::Dims& dims, const Params& params) {
+    return {{"d_ff", {width(dims, params)}}};
+  }
+
   Gelu(const headwright::Dims& dims, const Params& params)
       : approximate_(params.approximate == "tanh" ? "tanh" : "none") {
-    const auto d_ff = params.d_ff.value_or(4 * dims.d_model);
+    const auto d_ff = width(dims, params);
     const auto linear = [&](std::int64_t in, std::int64_t out) {
       return torch::nn::Linear(torch::nn::LinearOptions(in, out).bias(params.bias));
     };

@@ -21,13 +21,21 @@ class SwiGlu final : public headwright::FeedForward {
       return std::tuple{
           headwright::field("d_ff", &Params::d_ff, "width of the gate; absent = 8/3 d_model, rounded up",
                             headwright::at_least(1)),
-          headwright::field("bias", &Params::bias, "if the three layers add a bias"),
+          headwright::field("bias", &Params::bias, "add a bias to the three layers"),
       };
     }
   };
 
+  static std::int64_t width(const headwright::Dims& dims, const Params& params) {
+    return params.d_ff.value_or((8 * dims.d_model + 2) / 3);
+  }
+
+  static headwright::ParamMap effective(const headwright::Dims& dims, const Params& params) {
+    return {{"d_ff", {width(dims, params)}}};
+  }
+
   SwiGlu(const headwright::Dims& dims, const Params& params) {
-    const auto d_ff = params.d_ff.value_or((8 * dims.d_model + 2) / 3);
+    const auto d_ff = width(dims, params);
     const auto linear = [&](std::int64_t in, std::int64_t out) {
       return torch::nn::Linear(torch::nn::LinearOptions(in, out).bias(params.bias));
     };

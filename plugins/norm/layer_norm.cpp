@@ -16,20 +16,29 @@ class LayerNorm final : public headwright::Norm {
   struct Params {
     double eps = 1e-5;
     bool affine = true;
-    bool bias = true;
+    std::optional<bool> bias;
 
     static constexpr auto fields() {
       return std::tuple{
           headwright::field("eps", &Params::eps, "added to the variance", headwright::positive()),
-          headwright::field("affine", &Params::affine, "if each feature has a learned scale"),
-          headwright::field("bias", &Params::bias, "if each feature has a learned shift; only with affine"),
+          headwright::field("affine", &Params::affine, "a learned scale for each feature"),
+          headwright::field("bias", &Params::bias, "a learned shift for each feature, with affine; absent = as affine"),
       };
     }
+    bool shifts() const { return bias.value_or(affine); }
   };
+
+  static void check(const headwright::Dims&, const Params& params, headwright::Issues& issues) {
+    if (!params.affine && params.shifts()) issues.add("bias", "got true, which has no effect with affine: false");
+  }
+
+  static headwright::ParamMap effective(const headwright::Dims&, const Params& params) {
+    return {{"bias", {params.shifts()}}};
+  }
 
   LayerNorm(const headwright::Dims& dims, const Params& params) : d_model_(dims.d_model), eps_(params.eps) {
     if (params.affine) weight_ = register_parameter("weight", at::ones({d_model_}));
-    if (params.affine && params.bias) bias_ = register_parameter("bias", at::zeros({d_model_}));
+    if (params.shifts()) bias_ = register_parameter("bias", at::zeros({d_model_}));
   }
 
   at::Tensor forward(const at::Tensor& x) override {

@@ -3,7 +3,7 @@
 //
 //   s_ij <- s_ij + weight[bucket(j - i), h]
 //   one direction, n buckets, r = i - j (0 for later keys), e = n / 2 rounded down: bucket = r for r < e,
-//     else min(n - 1, e + floor((n - e) ln(r / e) / ln(max_distance / e)))
+//     else min(n - 1, e + floor((n - e) ln(r / e) / ln(max_distance / e))), borders decided in whole numbers
 //   both directions: the same with half of the buckets each; those of later keys come second
 //
 // Source: Raffel et al. 2020, arXiv:1910.10683, section 2.1.

@@ -95,14 +95,56 @@ TEST(LatentVariant, KeepsItsPromisesWithEveryMaskAndPart) {
 
 TEST(Rope, KeepsItsPromisesWithEveryScaling) {
   const ParamMap settings[] = {
-      {{"arrangement", {std::string("interleaved")}}, {"fraction", {0.5}}},
+      {{"layout", {std::string("interleaved")}}, {"partial_rotary_factor", {0.5}}},
       {{"scaling", {std::string("linear")}}, {"factor", {4.0}}},
       {{"scaling", {std::string("yarn")}}, {"factor", {4.0}}, {"original_context_length", {std::int64_t{64}}}},
+      {{"scaling", {std::string("llama3")}}, {"factor", {4.0}}, {"original_context_length", {std::int64_t{64}}}},
+      {{"scaling", {std::string("dynamic")}}, {"factor", {4.0}}, {"original_context_length", {std::int64_t{200}}}},
+      {{"scaling", {std::string("longrope")}},
+       {"factor", {4.0}},
+       {"original_context_length", {std::int64_t{200}}},
+       {"short_factor", {std::vector<Value>{{1.0}, {2.5}}}},
+       {"long_factor", {std::vector<Value>{{1.5}, {8.0}}}}},
   };
   for (const auto& setting : settings) {
     SCOPED_TRACE(setting[0].first);
     expect_all_hold("rope", test::small_dims(), setting);
     expect_all_hold("softmax", test::small_dims(), {{"position", {component("rope", setting)}}});
+  }
+}
+
+/// Sizes and settings that the kit's own inputs have to fit.
+TEST(Positions, KeepTheirPromisesWithUnusualSizes) {
+  const auto sizes = [](std::int64_t n_heads, std::int64_t context_length) {
+    auto dims = test::small_dims();
+    dims.n_heads = dims.n_kv_heads = n_heads;
+    dims.d_head = dims.d_model % n_heads == 0 ? dims.d_model / n_heads : 0;
+    dims.context_length = context_length;
+    return dims;
+  };
+  for (const std::int64_t n_heads : {1, 3, 6, 8}) {
+    SCOPED_TRACE(n_heads);
+    expect_all_hold("alibi", sizes(n_heads, 160), {});
+    expect_all_hold("alibi", sizes(n_heads, 160), {{"slopes", {std::string("geometric")}}});
+    expect_all_hold("relative_bias", sizes(n_heads, 0), {});
+  }
+  for (const std::int64_t context_length : {1, 2, 3, 5, 9, 10, 131, 132}) {
+    SCOPED_TRACE(context_length);
+    for (const std::string variant : {"learned", "sinusoidal", "alibi", "relative_bias"}) {
+      SCOPED_TRACE(variant);
+      expect_all_hold(variant, sizes(2, context_length), {});
+    }
+  }
+}
+
+TEST(RelativeBias, KeepsItsPromisesWithFewBuckets) {
+  for (const auto& [n_buckets, max_distance, both] :
+       {std::tuple{4, 5, true}, {4, 2, true}, {2, 2, false}, {3, 2, false}, {6, 3, true}}) {
+    SCOPED_TRACE(n_buckets);
+    expect_all_hold("relative_bias", test::small_dims(),
+                    {{"n_buckets", {std::int64_t{n_buckets}}},
+                     {"max_distance", {std::int64_t{max_distance}}},
+                     {"bidirectional", {both}}});
   }
 }
 

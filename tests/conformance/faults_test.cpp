@@ -36,7 +36,7 @@ void expect_found(const std::string& variant, const std::string& finding) {
 }
 
 TEST(ConformanceKit, PassesWhatHoldsItsPromises) {
-  for (const auto* variant : {"no_fault", "grouped", "turns", "shifts", "mean", "document_mean"})
+  for (const auto* variant : {"no_fault", "grouped", "turns", "shifts", "mean", "document_mean", "masked"})
     EXPECT_THAT(failed(checked(variant)), IsEmpty());
 }
 
@@ -54,6 +54,10 @@ TEST(ConformanceKit, FindsTheMeanOfAllTokensWhereARowSeesNothing) {
 
 TEST(ConformanceKit, FindsAWindowThatIsOffByOne) {
   expect_found("window_off_by_one", "window: with window_size 1 the token at position 6 sees 2 keys: 5, 6");
+}
+
+TEST(ConformanceKit, FindsAWindowMaskThatShowsAnotherKey) {
+  expect_found("keeps_the_first_key", "window: with mask: window 1 the token at position 6 sees 2 keys: 0, 6");
 }
 
 TEST(ConformanceKit, FindsAHeadThatReadsTheWrongKvHead) {

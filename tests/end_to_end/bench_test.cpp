@@ -126,6 +126,33 @@ TEST_F(BenchCommand, TakesMemoriesAndDocumentsAlongWithTheSizes) {
   }
 }
 
+TEST_F(BenchCommand, ReplacesAnInputThatDoesNotFitWhatVaries) {
+  const auto shipped = [](const std::string& name) { return quoted(HEADWRIGHT_SOURCE_DIR "/configs/" + name); };
+  const auto first_of = [&](const std::string& arguments) {
+    return object("--no-backward --warm-up 0 " + arguments)["runs"][0];
+  };
+  const auto run = first_of(kSoftmax + " --set model.d_model=64 --vary seq_len=16,32");
+  EXPECT_EQ(run["batch_size"], 2);  // of the config's own input
+  EXPECT_EQ(run["seq_len"], 16);
+  EXPECT_EQ(first_of(kSoftmax + " --set model.d_model=64 --vary batch_size=3")["seq_len"], 5);
+  EXPECT_EQ(first_of(kSoftmax + " --vary model.d_model=64,32")["seq_len"], 5);
+  EXPECT_EQ(first_of(kGpt + " --set model.embedding.vocab_size=3 --vary seq_len=7")["batch_size"], 2);
+  EXPECT_EQ(first_of(shipped("attention/cross_attention.yaml") + " --set model.d_model=32 --vary seq_len=7")["seq_len"],
+            7);
+
+  ASSERT_EQ(run_command(kRunner + " forward " + kSoftmax + " -o x.npy", in(""), in("")).exit_code, 0);
+  const auto config = bytes_of(HEADWRIGHT_SOURCE_DIR "/configs/attention/softmax.yaml");
+  file_with("file.yaml", config.substr(0, config.find("\ninput:")) + "\ninput: { file: x.npy }\n");
+  EXPECT_EQ(first_of("file.yaml --set model.d_model=64 --vary seq_len=7")["batch_size"], 2);
+  EXPECT_EQ(first_of("file.yaml --vary model.d_model=64,32")["seq_len"], 5);
+}
+
+TEST_F(BenchCommand, AnInputThatCannotBeReadStaysAnError) {
+  expect_failure(kSoftmax + " --set model.d_model=64", 2, "expected (batch, seq, 64) of features");  // nothing varies
+  expect_failure(kSoftmax + " --set input.lenghts=[1,2] --vary seq_len=4", 2, "did you mean 'lengths'?");
+  expect_failure(kSoftmax + " --set model.n_haeds=4 --vary seq_len=4", 2, "did you mean 'n_heads'?");
+}
+
 TEST_F(BenchCommand, SaysWhyABaselineIsMissing) {
   const auto config = quoted(HEADWRIGHT_SOURCE_DIR "/configs/lessons/causal_attention.yaml");
   const auto result = object(config + " --baseline dense");
@@ -159,7 +186,7 @@ TEST_F(BenchCommand, RefusesWhatItCannotMeasure) {
   expect_failure(kSoftmax + " --plot cost.svg", 2, "two lengths");
   expect_failure(kSoftmax + " --vary seq_len=4,8 --plot cost.png", 2, "ends in .svg");
   expect_failure(kSoftmax + " -o table.xls", 2, "ends in .txt, .md, .csv or .json");
-  expect_failure(kSoftmax + " --json --format csv", 2, "--json");
+  EXPECT_EQ(bench(kSoftmax + " --json --format csv").exit_code, 2);
   expect_failure(kGpt + " --vary seq_len=100000", 2, "model.context_length");
   expect_failure("nowhere.yaml", 2, "nowhere.yaml");
   expect_failure(kSoftmax + " --set run.kernel=magic", 2, "magic");

@@ -1,7 +1,8 @@
 """Loads what `runner export` wrote with stock PyTorch and compares it with what the model computed.
 
-usage: check_export.py CASES.json   [{config, file, report, runs: [{part, input, output}]}]
-A run calls a part of the module, such as blocks.0.attention, or all of it where `part` is empty.
+usage: check_export.py CASES.json   [{config, file, report, runs: [{part, input, output, cast}]}]
+A run calls a part of the module, such as blocks.0.attention, or all of it where `part` is empty; of a module that was
+cast to the dtype `cast`, where that is there.
 """
 import functools
 import json
@@ -61,7 +62,10 @@ def check(case):
     graph = str(module.inlined_graph)
     assert "Device = prim::Constant" not in graph, "a device is written into the graph"
     with torch.no_grad():
-        errors = [check_run(module, run) for run in case["runs"]]
+        errors = [check_run(module, run) for run in case["runs"] if "cast" not in run]
+        for run in case["runs"]:
+            if "cast" in run:
+                check_run(torch.jit.load(case["file"]).to(getattr(torch, run["cast"])), run)
     check_names(module, {**case["report"], "config": extra["config.yaml"].decode()})
     print(f"{case['config']}: {len(errors)} runs, largest difference {max(errors)}")
 

@@ -60,6 +60,7 @@ TEST_F(Check, FindsEachSeededFaultWithThePropertyMeantForIt) {
   const std::map<std::string, std::string> meant{
       {"leaks_future", "causal"},
       {"window_off_by_one", "window"},
+      {"keeps_the_first_key", "window"},
       {"nan_on_empty_rows", "empty_rows"},
       {"drops_in_eval", "deterministic"},
       {"bakes_its_length", "export"},

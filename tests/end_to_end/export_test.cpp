@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "exporter/dtypes.h"
 #include "exporter/samples.h"
 #include "helpers/command.h"
 #include "helpers/configs.h"
@@ -46,6 +47,7 @@ class Case {
     expect_known_as_fixed(report.at("dynamic"));
     add("", exporter::signature_of(plan_.model), run::make_inputs(plan_));
     if (report.at("dynamic") == true) add_other_sizes();
+    add_casts();
     return {{"config", config_.string()}, {"file", file(".pt")}, {"report", report}, {"runs", runs_}};
   }
 
@@ -102,6 +104,17 @@ class Case {
       if (!seen.insert(layer.block).second) continue;
       const auto own = samples_.component(size, layer.width);
       for (const auto& choice : exporter::signature_of(layer.claims).choices()) add(layer.path, choice, own);
+    }
+  }
+
+  /// What Python is to get after `.double()`, `.half()` and `.bfloat16()`: what the model computes in that dtype here.
+  void add_casts() {
+    const auto own = run::make_inputs(plan_);
+    for (const auto dtype : exporter::kDtypes) {
+      if (dtype == exporter::dtype_of(*model_, own)) continue;
+      const exporter::InDtype turned(*model_, dtype);
+      add("", exporter::signature_of(plan_.model), exporter::cast(own, dtype));
+      runs_.back()["cast"] = exporter::name_of(dtype);
     }
   }
 

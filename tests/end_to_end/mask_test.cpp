@@ -66,10 +66,10 @@ TEST_F(MaskCommand, WritesAPictureOfOneMask) {
 
 TEST_F(MaskCommand, ForwardSavesTheWeightsThatAreAskedFor) {
   const auto file = in("w.safetensors");
-  const auto forward = run("forward " + shipped("models/tiny_gpt.yaml") + " --weights-out " + quoted(file.string()) +
+  const auto forward = run("forward " + shipped("models/tiny_gpt.yaml") + " --attention-out " + quoted(file.string()) +
                            " --layers 1,blocks.2.attention --heads 0,3 --queries 5 --json");
   ASSERT_EQ(forward.exit_code, 0) << forward.standard_error;
-  const auto saved = tensor_io::read_all(file);
+  const auto saved = tensor_io::read_all(file).tensors;
   ASSERT_EQ(saved.size(), 2U);
   EXPECT_EQ(saved[0].first, "blocks.1.attention");
   EXPECT_EQ(saved[0].second.sizes(), (std::vector<std::int64_t>{2, 2, 1, 6}));
@@ -78,7 +78,7 @@ TEST_F(MaskCommand, ForwardSavesTheWeightsThatAreAskedFor) {
             json({{"requested", "auto"}, {"effective", "blockwise"}, {"reason", "skips what window(8) hides"}}));
   const auto alone = run("forward " + shipped("models/tiny_gpt.yaml") + " --heads 0");
   EXPECT_EQ(alone.exit_code, 2);
-  EXPECT_THAT(alone.standard_error, HasSubstr("--weights-out"));
+  EXPECT_THAT(alone.standard_error, HasSubstr("--attention-out"));
 }
 
 }  // namespace

@@ -2,7 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cctype>
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <regex>
+#include <set>
 
 #include "helpers/command.h"
 #include "helpers/temporary_folder.h"
@@ -61,8 +65,45 @@ TEST_F(NewPlugin, RefusesNamesThatAreNone) {
   for (const auto* name : {"true", "no"}) {
     expect_failure(std::string(name) + " --kind norm", "which YAML does not read as a name");
   }
-  expect_failure("softmax --kind attention", "softmax.so provides already");
+  for (const auto* name : {"class", "float", "co_await", "xor_eq"}) {
+    expect_failure(std::string(name) + " --kind norm", "which is a word of C++; take another name, such as 'my_");
+  }
+  for (const std::string name : {"softmax", "rope", "rms_norm", "swiglu"}) {
+    expect_failure(name + " --kind attention",
+                   name + ".so provides already; take another name, such as 'my_" + name + "'");
+  }
   EXPECT_FALSE(std::filesystem::exists(in("test")));
+}
+
+/// "QkvAttention" -> "qkv_attention"
+std::string words_of(const std::string& type) {
+  std::string words;
+  for (const char c : type) {
+    if (std::isupper(static_cast<unsigned char>(c)) != 0 && !words.empty()) words += '_';
+    words += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return words;
+}
+
+TEST_F(NewPlugin, RefusesEveryTypeOfTheInterface) {
+  const std::regex declaration("^(?:class|struct|enum class|using) (?:HEADWRIGHT_API )?([A-Z][A-Za-z]+)");
+  std::set<std::string> types;
+  for (const auto& header :
+       std::filesystem::directory_iterator(HEADWRIGHT_SOURCE_DIR "/framework/include/headwright")) {
+    std::ifstream file(header.path());
+    for (std::string line; std::getline(file, line);) {
+      std::smatch match;
+      if (std::regex_search(line, match, declaration)) types.insert(match[1]);
+    }
+  }
+  EXPECT_TRUE(types.contains("QkvAttention") && types.contains("Scoring") && types.contains("Kind"));
+  std::string commands;
+  for (const auto& type : types) commands += kRunner + " new-plugin " + words_of(type) + " --kind attention; ";
+  const auto outcome = run_command(commands + "true", in(""), in(""));
+  EXPECT_EQ(outcome.standard_output, "");
+  for (const auto& type : types) {
+    EXPECT_THAT(outcome.standard_error, HasSubstr("NAME: got '" + words_of(type) + "', ")) << type;
+  }
 }
 
 TEST_F(NewPlugin, RefusesAKindThatIsNoneAndAFolderThatIsThereOrNotThere) {

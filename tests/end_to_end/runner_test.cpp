@@ -70,8 +70,8 @@ TEST_F(Runner, ForwardSavesWhatCompareReads) {
 
 TEST_F(Runner, TwoResultsInOneFileAreRefused) {
   const auto softmax = shipped("attention/softmax.yaml");
-  expect_failure("forward " + softmax + " -o y.safetensors --weights-out ./y.safetensors", 2,
-                 "--output and --weights-out are one file");
+  expect_failure("forward " + softmax + " -o y.safetensors --attention-out ./y.safetensors", 2,
+                 "--output and --attention-out are one file");
   expect_failure("bench " + softmax + " -o b.json --plot b.json", 2, "--output and --plot are one file");
   EXPECT_EQ(run("forward " + softmax + " -o x.safetensors").exit_code, 0);
   expect_failure("forward " + softmax + " --input x.safetensors:y -o x.safetensors", 2,
@@ -86,7 +86,7 @@ TEST_F(Runner, TwoResultsInOneFileAreRefused) {
 TEST_F(Runner, AnEmptyValueIsNoValue) {
   const auto softmax = shipped("attention/softmax.yaml");
   for (const std::string option :
-       {"--output", "--weights-out", "--input", "--tokens", "--random", "--device", "--dtype"}) {
+       {"--output", "--attention-out", "--input", "--tokens", "--random", "--device", "--dtype"}) {
     expect_failure("forward " + softmax + " " + option + " ''", 2, option + ": is empty");
   }
   expect_failure("lesson ''", 2, "ID: is empty");
@@ -226,10 +226,14 @@ TEST_F(Runner, SignalsEndItWithTheirCode) {
 
 TEST_F(Runner, ASignalLeavesNoHalfWrittenFile) {
   const std::string slow = kRunner + " export " + shipped("models/gpt2_small.yaml") + " -o gpt2.pt >/dev/null & ";
-  const std::string wait = "for i in $(seq 600); do ls -A | grep -q '[.]tmp$' && break; sleep 0.1; done; ls -A; ";
+  // The file that is being written has no name, or one that ends in .tmp
+  const std::string wait =
+      "for i in $(seq 600); do ls -l /proc/$!/fd | grep -q \"$PWD/\" && break; sleep 0.1; done; ls -l /proc/$!/fd; ";
   const auto outcome = run_command(slow + wait + "kill -INT $!; kill -TERM $!; wait $!; ls -A >after", in(""), in(""));
-  EXPECT_THAT(outcome.standard_output, HasSubstr(".tmp"));
-  EXPECT_EQ(bytes_of(in("after")).find(".tmp"), std::string::npos) << bytes_of(in("after"));
+  EXPECT_THAT(outcome.standard_output, HasSubstr(std::filesystem::canonical(in("")).string() + "/"));
+  const auto after = bytes_of(in("after"));
+  EXPECT_EQ(after.find(".tmp"), std::string::npos) << after;
+  EXPECT_EQ(after.find("gpt2.pt"), std::string::npos) << after;
 }
 
 TEST_F(Runner, StdoutHoldsDataOnlyAndNoColorIsObeyed) {

@@ -7,6 +7,7 @@ import argparse
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -19,6 +20,7 @@ arguments = parser.parse_args()
 
 # One place for every run, so that ccache knows the files again
 place = arguments.build / "tests" / "sdk"
+source = pathlib.Path(__file__).resolve().parents[2]
 prefix = place / "moved"
 
 
@@ -57,8 +59,23 @@ def use_what_is_shipped():
     run(runner, "forward", prefix / "share/headwright/configs/models/tiny_gpt.yaml")
     run(runner, "lesson", "3.3.1")
     for file in [path for folder in ("lib/cmake", "include", "share") for path in (prefix / folder).rglob("*.*")]:
-        text = file.read_text() if file.is_file() else ""
+        text = file.read_text() if file.is_file() and file.name != "LIBTORCH.md" else ""  # which names where torch lies
         expect(str(place) not in text and str(arguments.build.parent) not in text, f"{file} names a folder of this build")
+
+
+def read_the_documents():
+    share = prefix / "share/headwright"
+    examples = {path.relative_to(share) for path in (share / "plugins").glob("*/*.cpp")}
+    shipped = {path.relative_to(source) for path in (source / "plugins").glob("*/*.cpp")}
+    expect(examples == shipped, f"the examples differ from the variants: {examples ^ shipped}")
+    for document in ("README.md", "plugins/README.md", "configs/README.md", "framework/README.md"):
+        text = (share / document).read_text()
+        for link in re.findall(r"\]\(([^)h#][^)#]*)", text):
+            expect(((share / document).parent / link).exists(), f"{document} refers to {link}, which is not installed")
+    libtorch = re.search(r"^    (/.*)$", (share / "LIBTORCH.md").read_text(), re.MULTILINE)
+    expect(libtorch and (pathlib.Path(libtorch[1]) / "libtorch.so").exists(), "LIBTORCH.md does not tell where libtorch is")
+    needed = run("ldd", prefix / "bin/runner")
+    expect(f"{libtorch[1]}/libtorch" in needed, f"the runner takes another libtorch than {libtorch[1]}:\n{needed}")
 
 
 def configure(folder, *more, exit_code=0):
@@ -84,5 +101,6 @@ def make_a_plugin():
 
 install_and_move()
 use_what_is_shipped()
+read_the_documents()
 make_a_plugin()
 shutil.rmtree(place)

@@ -12,7 +12,7 @@
 #include "headwright/errors.h"
 #include "lessons/lesson.h"
 
-namespace headwright::run {
+namespace headwright::lessons {
 
 void PrintTo(const LessonInfo& info, std::ostream* out) { *out << info.id; }
 
@@ -174,4 +174,4 @@ TEST(Lessons, AnInputThatIsTooShortForThemIsAnError) {
 }
 
 }  // namespace
-}  // namespace headwright::run
+}  // namespace headwright::lessons

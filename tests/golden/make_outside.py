@@ -265,23 +265,23 @@ LLAMA = """
         name: softmax
         mask: causal
         qkv_bias: true
-        position: { name: rope, base: 500 }
+        position: { name: rope, theta: 500 }
 """
-ROPE_WRONG = [f"{ATTENTION}.position.arrangement=interleaved", f"{ATTENTION}.position.fraction=0.67"]
+ROPE_WRONG = [f"{ATTENTION}.position.layout=interleaved", f"{ATTENTION}.position.partial_rotary_factor=0.67"]
 
 
-def llama(name, what, mask, *, seen=None, attention=LLAMA, wrong=(), **settings):
+def llama(name, what, mask, *, seen=None, attention=LLAMA, rope_wrong=ROPE_WRONG, wrong=(), **settings):
     settings = {"rope_parameters": {"rope_type": "default", "rope_theta": 500.0}} | settings
-    model = transformers.LlamaModel(transformers.LlamaConfig(**SIZES, attention_bias=True, **settings))
+    model = transformers.LlamaModel(transformers.LlamaConfig(**(SIZES | settings), attention_bias=True))
     module = model.layers[0].self_attn
     capture = ran(model, module, input_ids=tokens(), attention_mask=mask.long())
-    written(name, grouped(attention), f"{TRANSFORMERS}, LlamaAttention{what}", ROPE_WRONG + list(wrong),
+    written(name, grouped(attention), f"{TRANSFORMERS}, LlamaAttention{what}", [*rope_wrong, *wrong],
             x=capture.x, y=capture.y, weights=projections(module), key_mask=mask, seen=seen)
 
 
 @case
 def llama_grouped(name):
-    llama(name, "", MASK, wrong=[f"{ATTENTION}.mask=full", f"{ATTENTION}.position.base=400"])
+    llama(name, "", MASK, wrong=[f"{ATTENTION}.mask=full", f"{ATTENTION}.position.theta=400"])
 
 
 @case
@@ -294,19 +294,63 @@ def llama_padded_on_the_left(name):
 def llama_linear_scaling(name):
     llama(name, ", angles scaled linearly", MASK,
           rope_parameters={"rope_type": "linear", "rope_theta": 500.0, "factor": 4.0},
-          attention=LLAMA.replace("base: 500", "base: 500, scaling: linear, factor: 4"),
+          attention=LLAMA.replace("theta: 500", "theta: 500, scaling: linear, factor: 4"),
           wrong=[f"{ATTENTION}.position.factor=3"])
 
 
 @case
 def llama_yarn(name):
-    scaled = "base: 500, scaling: yarn, factor: 4, original_context_length: 16, beta_fast: 4, ramp: whole_pairs"
+    scaled = "theta: 500, scaling: yarn, factor: 4, original_context_length: 16, beta_fast: 4, ramp: whole_pairs"
     llama(name, ", angles scaled by YaRN", MASK,
           rope_parameters={"rope_type": "yarn", "rope_theta": 500.0, "factor": 4.0, "beta_fast": 4.0,
                            "original_max_position_embeddings": 16},
-          attention=LLAMA.replace("base: 500", scaled),
+          attention=LLAMA.replace("theta: 500", scaled),
           wrong=[f"{ATTENTION}.position.factor=3", f"{ATTENTION}.position.ramp=turns",
                  f"{ATTENTION}.position.attention_factor=1"])
+
+
+def scaled(name, what, rope, position, wrong, **settings):
+    """rope: what transformers calls it; position: the same as keys of ours."""
+    llama(name, what, MASK, rope_parameters={"rope_theta": 500.0} | rope,
+          attention=LLAMA.replace("theta: 500", f"theta: 500, {position}"),
+          wrong=[f"{ATTENTION}.position.{setting}" for setting in wrong], **settings)
+
+
+@case
+def llama_dynamic_scaling(name):
+    scaled(name, ", theta grown with the length, which is beyond the trained one",
+           {"rope_type": "dynamic", "factor": 4.0}, "scaling: dynamic, factor: 4, original_context_length: 8",
+           ["factor=3", "original_context_length=9"], max_position_embeddings=8)
+
+
+@case
+def llama_llama3_scaling(name):
+    scaled(name, ", angles scaled as in Llama 3.1",
+           {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+            "original_max_position_embeddings": 30},
+           "scaling: llama3, factor: 8, original_context_length: 30",
+           ["factor=3", "low_freq_factor=0.5", "high_freq_factor=16", "original_context_length=64"])
+
+
+def longrope(name, what, trained, wrong):
+    scaled(name, what,
+           {"rope_type": "longrope", "short_factor": [1.0, 1.25, 1.75], "long_factor": [1.5, 4.0, 16.0],
+            "original_max_position_embeddings": trained},
+           f"scaling: longrope, factor: {64 // trained}, original_context_length: {trained}, "
+           "short_factor: [1, 1.25, 1.75], long_factor: [1.5, 4, 16]",
+           ["factor=2", *wrong], rope_wrong=ROPE_WRONG[:1])  # the lists fit no other number of pairs
+
+
+@case
+def llama_longrope_beyond(name):
+    longrope(name, ", angles scaled by LongRoPE, beyond the trained length", 8,
+             ["long_factor=[1,1,1]", "original_context_length=16"])
+
+
+@case
+def llama_longrope_within(name):
+    longrope(name, ", angles scaled by LongRoPE, within the trained length", 16,
+             ["short_factor=[2,2,2]", "original_context_length=8"])
 
 
 @case
@@ -325,7 +369,7 @@ def qwen3(name):
 """
     norms = {f"{part}_norm": whole(getattr(module, f"{part}_norm").weight) for part in "qk"}
     written(name, grouped(attention), f"{TRANSFORMERS}, Qwen3Attention, q and k normalised",
-            [f"{ATTENTION}.position={{name: rope, arrangement: interleaved}}", f"{ATTENTION}.qk_norm_eps=0.01"],
+            [f"{ATTENTION}.position={{name: rope, layout: interleaved}}", f"{ATTENTION}.qk_norm_eps=0.01"],
             x=capture.x, y=capture.y, weights=projections(module) | norms, key_mask=MASK)
 
 
@@ -345,7 +389,7 @@ def gemma2(name, layer, mask, wrong, seen=None):
 """
     written(name, grouped(attention), f"{TRANSFORMERS}, Gemma2Attention, {model.config.layer_types[layer]}",
             [f"{ATTENTION}.modifiers=[]", f"{ATTENTION}.modifiers=[{{softcap: 2.1}}]", f"{ATTENTION}.scale=null",
-             f"{ATTENTION}.position={{name: rope, arrangement: interleaved}}", *wrong],
+             f"{ATTENTION}.position={{name: rope, layout: interleaved}}", *wrong],
             x=capture.x, y=capture.y, weights=projections(module), key_mask=MASK, seen=seen)
 
 
@@ -375,7 +419,7 @@ def gpt_oss(name, layer, mask, wrong):
         sink: true
         position:
           name: rope
-          base: {rope["rope_theta"]}
+          theta: {rope["rope_theta"]}
           scaling: yarn
           factor: {rope["factor"]}
           original_context_length: {rope["original_max_position_embeddings"]}
@@ -457,10 +501,10 @@ def gpt_neox_partial_rotation(name):
         name: softmax
         mask: causal
         qkv_bias: true
-        position: { name: rope, fraction: 0.5, base: 100 }
+        position: { name: rope, partial_rotary_factor: 0.5, theta: 100 }
 """
     written(name, ungrouped(32, 4, attention), f"{TRANSFORMERS}, GPTNeoXAttention, half of the channels turned",
-            [f"{ATTENTION}.position.arrangement=interleaved", f"{ATTENTION}.position.fraction=1"],
+            [f"{ATTENTION}.position.layout=interleaved", f"{ATTENTION}.position.partial_rotary_factor=1"],
             x=capture.x, y=capture.y, weights=fused(module.query_key_value, module.dense, 4), key_mask=MASK)
 
 
@@ -474,12 +518,12 @@ def gpt_j_interleaved_rotation(name):
         name: softmax
         mask: causal
         out_bias: false
-        position: { name: rope, arrangement: interleaved, fraction: 0.5 }
+        position: { name: rope, layout: interleaved, partial_rotary_factor: 0.5 }
 """
     weights = {key: pair for part in ("q_proj", "k_proj", "v_proj", "out_proj")
                for key, pair in linear(part, getattr(module, part)).items()}
     written(name, ungrouped(32, 4, attention), f"{TRANSFORMERS}, GPTJAttention, neighbouring channels turned",
-            [f"{ATTENTION}.position.arrangement=half", f"{ATTENTION}.position.fraction=1"],
+            [f"{ATTENTION}.position.layout=half", f"{ATTENTION}.position.partial_rotary_factor=1"],
             x=capture.x, y=capture.y, weights=weights, key_mask=MASK)
 
 
@@ -569,20 +613,20 @@ def deepseek_v3(name, what, attention, wrong, **settings):
     layer = "name: latent\n        mask: causal\n        d_latent: 10\n        d_nope: 6\n        d_rope: 4\n"
     layer += "        d_value: 5\n" + attention
     written(name, ungrouped(16, 4, layer), f"{TRANSFORMERS}, DeepseekV3Attention{what}", [
-        f"{ATTENTION}.position.arrangement=half", f"{ATTENTION}.mask=full", *wrong],
+        f"{ATTENTION}.position.layout=half", f"{ATTENTION}.mask=full", *wrong],
         x=capture.x, y=capture.y, weights=weights, key_mask=MASK)
 
 
 @case
 def deepseek_v3_latent(name):
     deepseek_v3(name, "", """        d_q_latent: 12
-        position: { name: rope, arrangement: interleaved }
+        position: { name: rope, layout: interleaved }
 """, [f"{ATTENTION}.scale=0.4"], q_lora_rank=12)
 
 
 @case
 def deepseek_v3_without_query_latent(name):
-    deepseek_v3(name, ", queries straight from x", "        position: { name: rope, arrangement: interleaved }\n", [],
+    deepseek_v3(name, ", queries straight from x", "        position: { name: rope, layout: interleaved }\n", [],
                 q_lora_rank=None)
 
 
@@ -594,7 +638,7 @@ def deepseek_v3_yarn(name):
         scale: {longer ** 2 / math.sqrt(10)}
         position:
           name: rope
-          arrangement: interleaved
+          layout: interleaved
           scaling: yarn
           factor: 40
           original_context_length: 16
@@ -625,7 +669,7 @@ def diff_llama(name):
         name: differential
         mask: causal
         out_bias: false
-        position: { name: rope, base: 500 }
+        position: { name: rope, theta: 500 }
 """
     config = grouped(attention).replace("n_heads: 4", "n_heads: 2").replace("n_kv_heads: 2", "n_kv_heads: 1")
     config = config.replace("d_head: 6", "d_head: 12")

@@ -146,7 +146,7 @@ TEST_P(Outside, ComputesTheSameOnEveryKernel) {
     SCOPED_TRACE(kernel);
     const auto model = layer_of(fixture, {"run.kernel=" + kernel});
     if (kernel != "auto") {
-      EXPECT_EQ(model->blocks.front()->attention->kernel().effective, kernel);
+      EXPECT_EQ(model->blocks.front()->sublayers().front().attention->kernel().effective, kernel);
     }
     double largest = 0;
     for (const auto& [name, off] : differences(fixture, *model)) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "bind/walk.h"
 #include "helpers/configs.h"
 
 namespace headwright::test {
@@ -17,24 +18,12 @@ struct Use {
 
 inline std::vector<Use> uses_in(const std::filesystem::path& config) {
   const auto plan = bind::resolve(spec::load(config), shipped_plugins());
+  const auto where = config.lexically_relative(HEADWRIGHT_SOURCE_DIR).string() + ": ";
   std::vector<Use> uses;
-  const auto add = [&](const Component& component, const Dims& dims) {
-    if (!component) return;
-    uses.push_back(
-        {config.lexically_relative(HEADWRIGHT_SOURCE_DIR).string() + ": " + component.variant->name, component, dims});
+  for (const auto& place : bind::walk(plan.model)) {
+    uses.push_back({where + place.component->variant->name, *place.component, *place.dims});
     uses.back().dims.layer = 0;  // layers of one block differ in nothing else
-  };
-  const auto add_stack = [&](const bind::StackPlan& stack) {
-    if (stack.embedding) add(stack.embedding->position, stack.dims);
-    for (const auto& block : stack.blocks) {
-      for (const auto& component : {block.attention, block.norm}) add(component, block.dims);
-      add(block.cross_attention, block.cross_dims);
-      add(block.feed_forward, block.feed_forward_dims());
-    }
-    add(stack.final_norm, stack.last_dims());
-  };
-  if (plan.model.encoder) add_stack(*plan.model.encoder);
-  add_stack(plan.model);
+  }
   return uses;
 }
 

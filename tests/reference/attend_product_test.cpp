@@ -84,7 +84,7 @@ std::vector<ModifierCase> modifier_cases() {
 
 /// What is walked through: every mask with every modifier at these sizes.
 struct Walk {
-  Sizes sizes;
+  Extents sizes;
   bool key_mask = false, lse = false;
   std::vector<ModifierCase> modifiers = modifier_cases();
   core::BlockSizes tiles{.queries = 4, .keys = 3, .span = 6};  // so small that every loop goes round several times
@@ -125,7 +125,7 @@ Setting make_setting(const Walk& walk, const MaskCase& mask, const ModifierCase&
   return s;
 }
 
-reference::Problem problem_of(const Setting& s, const Sizes& sizes, const MaskCase& mask,
+reference::Problem problem_of(const Setting& s, const Extents& sizes, const MaskCase& mask,
                               const ModifierCase& modifier) {
   reference::Problem problem{to_reference(s.q),
                              to_reference(s.k),
@@ -143,7 +143,7 @@ struct Expected {
   std::vector<double> slopes, table;  // gradients
 };
 
-Expected expected_of(const Setting& s, const Sizes& sizes, const reference::Problem& problem) {
+Expected expected_of(const Setting& s, const Extents& sizes, const reference::Problem& problem) {
   const auto heads = static_cast<std::size_t>(sizes.n_heads);
   std::vector<double> slopes(heads), table(kBuckets * heads);
   const auto shift = sizes.k_len - sizes.q_len;

@@ -7,9 +7,9 @@ namespace headwright {
 namespace {
 
 /// Every length with every other one, each pair with the next of these heads.
-std::vector<Sizes> pairs_of_lengths() {
+std::vector<Extents> pairs_of_lengths() {
   constexpr std::pair<long, long> kHeads[] = {{4, 2}, {2, 2}, {4, 1}, {1, 1}};
-  std::vector<Sizes> pairs;
+  std::vector<Extents> pairs;
   for (const long q_len : {1, 2, 17, 63, 130}) {
     for (const long k_len : {1, 2, 17, 63, 130}) {
       const auto& [n_heads, n_kv_heads] = kHeads[pairs.size() % std::size(kHeads)];
@@ -21,7 +21,7 @@ std::vector<Sizes> pairs_of_lengths() {
 }
 
 struct Case {
-  Sizes sizes;
+  Extents sizes;
   MaskCase mask;
   int key_mask = 0;  // 0 none, 1 given, 2 given with an empty second row
   double cap = 0;
@@ -129,7 +129,7 @@ TEST(Attend, EveryKernelEqualsLoopsInEveryDtype) {
   const Precision precisions[] = {{at::kFloat, 1e-5}, {at::kHalf, 2e-3}, {at::kBFloat16, 1.6e-2}};
   for (const auto& [dtype, tolerance] : precisions) {
     for (const auto& mask : mask_cases()) {
-      for (const Sizes& sizes : {Sizes{4, 2, 17, 17}, Sizes{2, 2, 2, 17}}) {
+      for (const Extents& sizes : {Extents{4, 2, 17, 17}, Extents{2, 2, 2, 17}}) {
         compare({.sizes = sizes, .mask = mask, .key_mask = 2, .dtype = dtype, .tolerance = tolerance});
       }
     }

@@ -26,7 +26,7 @@ struct Sizes {
 
 Component rope(bool interleaved) {
   return {.variant = &headwright::test::variant("rope"),
-          .values = {{"arrangement", Value{std::string(interleaved ? "interleaved" : "half")}}}};
+          .values = {{"layout", Value{std::string(interleaved ? "interleaved" : "half")}}}};
 }
 
 /// Channels in pairs, turned by position 10000^(-2i / d).
@@ -201,7 +201,7 @@ TEST(Latent, RefusesWhatDoesNotFit) {
   EXPECT_THAT(said({{"d_rope", number(2)}}), ElementsAre(HasSubstr("d_rope: got 2, but no position turns it")));
   EXPECT_THAT(said({{"position", Value{rope(true)}}}), ElementsAre(HasSubstr("nothing to turn without d_rope")));
   EXPECT_THAT(said({{"d_rope", number(3)}, {"position", Value{rope(true)}}}),
-              ElementsAre(HasSubstr("position: fraction: turns the first 3 of d_head = 3 channels")));
+              ElementsAre(HasSubstr("position: partial_rotary_factor: turns the first 3 of d_head = 3 channels")));
   const Component alibi{.variant = &headwright::test::variant("alibi"), .values = {}};
   EXPECT_THAT(said({{"d_rope", number(2)}, {"position", Value{alibi}}}),
               ElementsAre(HasSubstr("got 'alibi', which does not rotate")));

@@ -107,6 +107,34 @@ TEST(Alibi, KeepsItsSlopesWhenTheModelIsCast) {
 
 TEST(Alibi, LearnsNothing) { EXPECT_TRUE(make("alibi", 6)->parameters().empty()); }
 
+/// A product of whole numbers, in decimal digits, the lowest first: as one does it on paper.
+std::vector<int> product(std::initializer_list<std::pair<long, long>> powers) {
+  std::vector<int> digits{1};
+  for (const auto& [factor, power] : powers) {
+    for (long i = 0; i < power; ++i) {
+      long carry = 0;
+      for (auto& digit : digits) {
+        carry += digit * factor;
+        digit = int(carry % 10);
+        carry /= 10;
+      }
+      for (; carry > 0; carry /= 10) digits.push_back(int(carry % 10));
+    }
+  }
+  return digits;
+}
+
+struct FarClasses {
+  long exact, far, max_distance;
+};
+
+/// far ln(r / exact) / ln(max / exact) >= i, as (r / exact)^far >= (max / exact)^i.
+bool reaches(long r, const FarClasses& c, long i) {
+  const auto left = product({{r, c.far}, {c.exact, i}}), right = product({{c.max_distance, i}, {c.exact, c.far}});
+  if (left.size() != right.size()) return left.size() > right.size();
+  return !std::lexicographical_compare(left.rbegin(), left.rend(), right.rbegin(), right.rend());
+}
+
 struct Buckets {
   long n_buckets, max_distance;
   bool bidirectional;
@@ -124,14 +152,9 @@ long bucket(long ahead, const Buckets& b) {
   const long exact = n / 2;
   if (far < exact) return base + far;
   // The whole part of (n - exact) ln(far / exact) / ln(max / exact), without its rounding: the last class whose lower
-  // end, as a power, is not beyond `far`.
+  // end is not beyond `far`, both raised to whole powers.
   long above = 0;
-  while (exact + above + 1 < n) {
-    const double power = double(above + 1) / double(n - exact);
-    const double lower_end = double(exact) * std::pow(double(b.max_distance) / double(exact), power);
-    if (double(far) < lower_end - 1e-9) break;
-    ++above;
-  }
+  while (exact + above + 1 < n && reaches(far, {exact, n - exact, b.max_distance}, above + 1)) ++above;
   return base + exact + above;
 }
 
@@ -162,6 +185,44 @@ TEST(RelativeBias, EqualsThePapersBuckets) {
       }
     }
   }
+}
+
+/// The bucket of a key `back` tokens before the query, read off the bias: each weight is its own row.
+long got_bucket(const Position& position, long back) {
+  const headwright::ScorePositions place{.q_positions = at::full({1, 1}, back, at::kLong),
+                                         .k_positions = at::zeros({1, 1}, at::kLong)};
+  return long(position.bias().apply(at::zeros({1, 1, 1, 1}, at::kDouble), place).item<double>());
+}
+
+TEST(RelativeBias, ClassesEveryDistanceByWholeNumbers) {
+  long at_borders = 0;
+  for (const long n_buckets : {2L, 3L, 5L, 8L, 12L, 16L, 32L, 33L}) {
+    for (const long max_distance : {2L, 3L, 4L, 9L, 16L, 20L, 25L, 36L, 49L, 64L, 81L, 100L, 128L, 144L, 256L, 400L}) {
+      for (const bool bidirectional : {false, true}) {
+        const Buckets b{n_buckets, max_distance, bidirectional};
+        const long n = bidirectional ? n_buckets / 2 : n_buckets;
+        if ((bidirectional && n_buckets % 2 != 0) || n < 2 || max_distance <= n / 2) continue;
+        const auto module = make("relative_bias", 1, params_of(b));
+        module->named_parameters()["weight"].detach().copy_(at::arange(n_buckets).unsqueeze(1));
+        for (long back = 0; back <= max_distance + 1; ++back) {
+          ASSERT_EQ(got_bucket(*module, back), bucket(-back, b))
+              << back << " back, " << n_buckets << " buckets to " << max_distance << ", both " << bidirectional;
+          const FarClasses far{n / 2, n - n / 2, max_distance};
+          const long i = bucket(-back, b) - far.exact;
+          if (i > 0 && product({{back, far.far}, {far.exact, i}}) == product({{max_distance, i}, {far.exact, far.far}}))
+            ++at_borders;
+        }
+      }
+    }
+  }
+  EXPECT_GE(at_borders, 60);  // distances that stand exactly at a border
+}
+
+TEST(RelativeBias, PutsADistanceAtABorderIntoTheClassThatBeginsThere) {
+  const auto module = make("relative_bias", 1, params_of({32, 25, false}));
+  module->named_parameters()["weight"].detach().copy_(at::arange(32).unsqueeze(1));
+  EXPECT_EQ(got_bucket(*module, 20), 24);  // (20 / 16)^16 = (25 / 16)^8
+  EXPECT_EQ(got_bucket(*module, 19), 22);
 }
 
 TEST(RelativeBias, LearnsFromEveryScoreOfABucket) {

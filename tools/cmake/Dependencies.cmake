@@ -45,6 +45,7 @@ find_package(CLI11 2.1 REQUIRED)             # command lines with subcommands
 find_package(nlohmann_json 3.11 REQUIRED)    # JSON with ordered keys and a SAX reader
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)  # SHA-256
 find_package(Threads REQUIRED)
+find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)   # the seal of a plugin library; used as a header alone
 if(HEADWRIGHT_TESTS)
   find_package(GTest 1.12 REQUIRED)
 endif()

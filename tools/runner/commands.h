@@ -16,6 +16,7 @@ void add_list(CLI::App& app, Global& global);
 void add_describe(CLI::App& app, Global& global);
 void add_check(CLI::App& app, Global& global);
 void add_new_plugin(CLI::App& app, Global& global);
+void add_seal(CLI::App& app, Global& global);
 void add_schema(CLI::App& app, Global& global);
 void add_inspect(CLI::App& app, Global& global);
 void add_doctor(CLI::App& app, Global& global);

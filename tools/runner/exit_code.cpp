@@ -7,18 +7,14 @@
 #include <new>
 #include <string>
 
-#include "headwright/errors.h"
+#include "problems.h"
 #include "support/files.h"
 #include "support/system.h"
 
 namespace headwright::runner {
 namespace {
 
-int say(const std::string& message, int code) {
-  std::cout.flush();
-  std::cerr << "runner: " << message << '\n';
-  return code;
-}
+Failure failure(int code, const std::string& message) { return {code, {Problem{.file = "", .message = message}}}; }
 
 }  // namespace
 
@@ -35,32 +31,49 @@ void end_cleanly_on_signals() {
   }
 }
 
-int guarded(const std::function<int()>& action) {
+Failure current_failure() {
   try {
-    return action();
+    throw;
   } catch (const ConfigError& error) {
-    std::cerr << error.what() << '\n';
-    return kUsage;
+    return {kUsage, error.problems()};
   } catch (const InputError& error) {
-    return say(error.what(), kUsage);
+    return failure(kUsage, error.what());
   } catch (const PluginError& error) {
-    return say(error.what(), kPlugin);
+    return failure(kPlugin, error.what());
   } catch (const ResourceError& error) {
-    return say(error.what(), kResource);
+    return failure(kResource, error.what());
   } catch (const c10::Error& error) {
     const std::string text = error.what_without_backtrace();
-    return support::means_out_of_memory(text) ? say("not enough memory: " + text, kResource) : say(text, kFailure);
+    return support::means_out_of_memory(text) ? failure(kResource, "not enough memory: " + text)
+                                              : failure(kFailure, text);
   } catch (const std::bad_alloc&) {
-    return say("not enough memory", kResource);
+    return failure(kResource, "not enough memory");
   } catch (const std::exception& error) {
-    return say(error.what(), kFailure);
+    return failure(kFailure, error.what());
+  } catch (...) {
+    return failure(kFailure, "something was thrown that is no exception");
+  }
+}
+
+int report(const Failure& failure, bool json) {
+  std::cout.flush();
+  std::cerr << problems_text(failure.problems);
+  if (json) print_json(problems_json(failure.problems, failure.code));
+  return failure.code;
+}
+
+int guarded(const std::function<int()>& action, bool json) {
+  try {
+    return action();
+  } catch (...) {
+    return report(current_failure(), json);
   }
 }
 
 int finish(int code) {
   std::cout.flush();
   if (std::cout) return code;
-  return say("stdout: what was printed could not be written", code == kOk ? kFailure : code);
+  return report(failure(code == kOk ? kFailure : code, "stdout: what was printed could not be written"), false);
 }
 
 }  // namespace headwright::runner

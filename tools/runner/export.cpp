@@ -33,7 +33,7 @@ int write(const Global& global, const Options& options) {
   expect_apart({{"CONFIG", options.config.config}, {"--output", options.output}});
   const auto session = run::open(options.config.request(global));
   model::expect_kernels(session.plan, model::Use::exported);
-  run::set_up_process(session.plan.run.threads);
+  run::set_up_process(session.plan);
   const auto model = model::build(session.plan);
   const auto format = options.format.empty() ? exporter::format_for(options.output) : options.format;
   const auto report = exporter::write(*model, session.plan, format, options.output);
@@ -41,9 +41,9 @@ int write(const Global& global, const Options& options) {
     print_json(as_json(report));
     return kOk;
   }
-  std::cout << report.file << ": " << report.format << ", " << support::with_thousands(report.parameters)
-            << " parameters, " << (report.dynamic ? "any batch size and length" : "one shape only") << "\nsha256 "
-            << report.sha256 << '\n'
+  std::cout << printable_lines(report.file) << ": " << report.format << ", "
+            << support::with_thousands(report.parameters) << " parameters, "
+            << (report.dynamic ? "any batch size and length" : "one shape only") << "\nsha256 " << report.sha256 << '\n'
             << checks_text(report.checked);
   return kOk;
 }

@@ -19,7 +19,7 @@ struct Options {
   ConfigOptions config;
   InputOptions input;
   bool json = false, full = false;
-  std::filesystem::path output, weights_out;
+  std::filesystem::path output, attention_out;
   run::WeightRequest weights;
   int decimals = 4;
 };
@@ -37,7 +37,10 @@ Json as_json(const bind::Plan& plan, const model::Model& model, const run::Forwa
     object["kernels"][path] = choice.effective;
     object["kernel_choices"][path] = kernel_json(choice);
   }
-  object["outputs"]["y"] = tensor_json(result.y, full);
+  auto& y = object["outputs"]["y"] = tensor_json(result.y, full);
+  y["nan"] = result.nonfinite.nan;
+  y["inf"] = result.nonfinite.inf;
+  if (!result.nonfinite.first.empty()) object["first_nonfinite"] = result.nonfinite.first;
   return object;
 }
 
@@ -57,21 +60,22 @@ int forward(const Global& global, const Options& options) {
   expect_apart({{"CONFIG", options.config.config},
                 {"--input", file_of(options.input.file)},
                 {"--output", options.output},
-                {"--weights-out", options.weights_out}});
+                {"--attention-out", options.attention_out}});
   auto request = options.config.request(global);
   request.input = options.input.choice();
   const auto session = run::open(request);
-  run::set_up_process(session.plan.run.threads);
+  run::set_up_process(session.plan);
   auto inputs = run::make_inputs(session.plan);
   const auto model = model::build(session.plan);
   Recorder recorder;
-  if (!options.weights_out.empty()) {
+  if (!options.attention_out.empty()) {
     run::want_weights(recorder, *model, options.weights);
     inputs.recorder = &recorder;
   }
   const auto result = run::forward(*model, inputs);
-  if (!options.weights_out.empty()) {
-    tensor_io::write_tensors(options.weights_out, run::recorded_weights(recorder, *model, options.weights));
+  run::warn_of_nonfinite(session.plan.name, result);
+  if (!options.attention_out.empty()) {
+    tensor_io::write_tensors(options.attention_out, run::recorded_weights(recorder, *model, options.weights));
   }
   if (!options.output.empty()) tensor_io::write_tensors(options.output, {{"y", result.y}});
   if (options.json) {
@@ -82,34 +86,35 @@ int forward(const Global& global, const Options& options) {
   return kOk;
 }
 
-void add_weights_to(CLI::App& command, Options& options) {
+void add_attention_out_to(CLI::App& command, Options& options) {
   auto* out =
-      command.add_option("--weights-out", options.weights_out,
+      command.add_option("--attention-out", options.attention_out,
                          "save the attention weights (batch, heads, queries, keys) of each layer as .safetensors");
   out->type_name("FILE");
   const auto add_list = [&](const char* name, auto& list, const char* meaning) {
     command.add_option(name, list, meaning)->delimiter(',')->allow_extra_args(false)->needs(out);
   };
-  add_list("--layers", options.weights.layers, "whose weights: indices or module paths; absent = all");
-  add_list("--heads", options.weights.rows.heads, "whose weights, in the order given; absent = all");
+  add_list("--layers", options.weights.layers, "whose attention weights: indices or module paths; absent = all");
+  add_list("--heads", options.weights.rows.heads, "whose attention weights, in the order given; absent = all");
   add_list("--queries", options.weights.rows.queries,
-           "whose weights, as positions of the input, in the order given; absent = all");
+           "whose attention weights, as positions of the input, in the order given; absent = all");
 }
 
 }  // namespace
 
 void add_forward(CLI::App& app, Global& global) {
   const auto options = std::make_shared<Options>();
-  auto& command = add_command(app, global, "forward", "run a config and print the result",
-                              "  runner forward configs/lessons/multi_head_attention.yaml\n"
-                              "  runner forward configs/models/tiny_gpt.yaml --tokens 1,2,3 --json\n"
-                              "  runner forward a.yaml --set model.n_heads=4 --input x.npy -o y.safetensors\n"
-                              "  runner forward a.yaml --weights-out w.safetensors --layers 0 --heads 0,1 --queries 5",
-                              [&global, options] { return forward(global, *options); });
+  auto& command =
+      add_command(app, global, "forward", "run a config and print the result",
+                  "  runner forward configs/lessons/multi_head_attention.yaml\n"
+                  "  runner forward configs/models/tiny_gpt.yaml --tokens 1,2,3 --json\n"
+                  "  runner forward a.yaml --set model.n_heads=4 --input x.npy -o y.safetensors\n"
+                  "  runner forward a.yaml --attention-out w.safetensors --layers 0 --heads 0,1 --queries 5",
+                  [&global, options] { return forward(global, *options); });
   options->config.add_to(command);
   options->input.add_to(command);
   command.add_option("-o,--output", options->output, "save the result as .npy or .safetensors")->type_name("FILE");
-  add_weights_to(command, *options);
+  add_attention_out_to(command, *options);
   command.add_option("--decimals", options->decimals, "digits after the point")
       ->check(CLI::Range(0, 17))
       ->capture_default_str();

@@ -3,6 +3,7 @@
 #include "commands.h"
 #include "exit_code.h"
 #include "exporter/exporter.h"
+#include "print.h"
 #include "reports.h"
 #include "support/text.h"
 
@@ -35,11 +36,13 @@ int inspect(const Options& options) {
     print_json(as_json(found));
     return found.valid ? kOk : kDiffers;
   }
-  std::cout << found.file << ": " << found.format << ", " << support::with_thousands(found.parameters)
-            << " parameters, " << (found.valid ? "valid" : "NOT VALID: " + found.detail) << "\nsha256 " << found.sha256
-            << '\n';
-  for (const auto& [name, version] : found.versions) std::cout << name << ' ' << version << '\n';
-  std::cout << checks_text(found.checked) << "\nconfig:\n" << found.config;
+  std::cout << printable_lines(found.file) << ": " << found.format << ", " << support::with_thousands(found.parameters)
+            << " parameters, " << (found.valid ? "valid" : "NOT VALID: " + printable_lines(found.detail)) << "\nsha256 "
+            << found.sha256 << '\n';
+  for (const auto& [name, version] : found.versions) {
+    std::cout << printable_lines(name) << ' ' << printable_lines(version) << '\n';
+  }
+  std::cout << checks_text(found.checked) << "\nconfig:\n" << printable_lines(found.config);
   return found.valid ? kOk : kDiffers;
 }
 

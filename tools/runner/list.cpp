@@ -51,7 +51,7 @@ void print(registry::Registry& registry) {
 }
 
 int list(const Global& global, const Options& options) {
-  const auto registry = run::open_registry(global.plugin_path);
+  const auto registry = run::find_plugins(global.plugin_path);
   if (options.json) {
     print_json(as_json(*registry));
   } else if (options.markdown) {

@@ -1,6 +1,7 @@
 // runner: the command line of headwright. Data on stdout, messages on stderr.
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <algorithm>
 #include <iostream>
 
 #include "commands.h"
@@ -47,6 +48,7 @@ void add_commands(CLI::App& app, Global& global) {
   add_describe(app, global);
   add_check(app, global);
   add_new_plugin(app, global);
+  add_seal(app, global);
   add_schema(app, global);
   add_inspect(app, global);
   add_doctor(app, global);
@@ -69,7 +71,15 @@ support::log::Color color_from(const std::string& name) {
   return name == "never" ? support::log::Color::never : support::log::Color::automatic;
 }
 
-int run(int argc, char** argv) {
+/// Errors too are then one object on stdout. Told from the words alone, since the line may be wrong.
+bool wants_json(const std::vector<std::string>& arguments) {
+  const auto end = std::ranges::find(arguments, "--");
+  return std::any_of(arguments.begin(), end, [](const std::string& argument) {
+    return argument == "--json" || argument == "--json=true" || argument == "--json=1";
+  });
+}
+
+int run(const std::vector<std::string>& arguments, int argc, char** argv) {
   end_cleanly_on_signals();
   Global global;
   CLI::App app(kAbout, "runner");
@@ -81,18 +91,18 @@ int run(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return finish(app.exit(error));  // --help, --version
-    std::cerr << "runner: " << usage_message(app, {argv + 1, argv + argc}, error) << '\n';
-    return kUsage;
+    const Problem problem{.file = "", .message = usage_message(app, arguments, error)};
+    return finish(report({kUsage, {problem}}, wants_json(arguments)));
   }
   support::log::set_up(global.log_level, color_from(global.color));
-  return finish(guarded(global.action));
+  return finish(guarded(global.action, wants_json(arguments)));
 }
 
 }  // namespace
 }  // namespace headwright::runner
 
 int main(int argc, char** argv) try {
-  return headwright::runner::run(argc, argv);
+  return headwright::runner::run({argv + 1, argv + argc}, argc, argv);
 } catch (...) {  // what fails past guarded(): a full disk behind stderr, no memory for a message
   return headwright::runner::kFailure;
 }

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <iostream>
 
-#include "bind/attention_slots.h"
+#include "bind/walk.h"
 #include "commands.h"
 #include "core/kernels/kernel.h"
 #include "exit_code.h"
@@ -46,12 +46,12 @@ std::optional<Mask> mask_in(const Component& component) {
 /// Every layer that was given a mask, an encoder's first.
 std::vector<Layer> all_layers(const bind::ModelPlan& model) {
   std::vector<Layer> layers;
-  for (const auto& slot : bind::attention_slots(model)) {
-    const auto mask = mask_in(*slot.component);
+  for (const auto& place : bind::walk_attentions(model)) {
+    const auto mask = mask_in(*place.component);
     if (!mask) continue;
-    auto source = slot.in_encoder ? Source::memory : Source::tokens;
-    if (slot.claims->memory) source = Source::tokens_to_memory;
-    layers.push_back({slot.path, source, {.mask = *mask}});
+    auto source = place.in_encoder ? Source::memory : Source::tokens;
+    if (place.claims->memory) source = Source::tokens_to_memory;
+    layers.push_back({place.path, source, {.mask = *mask}});
   }
   return layers;
 }

@@ -1,15 +1,14 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cctype>
 #include <iostream>
-#include <regex>
 #include <system_error>
 
 #include "commands.h"
 #include "exit_code.h"
 #include "headwright/errors.h"
+#include "headwright/params.h"
+#include "plugin_name.h"
 #include "support/files.h"
 #include "support/text.h"
 #include "templates.h"
@@ -28,37 +27,6 @@ struct Options {
 struct File {
   std::string name, text;
 };
-
-/// "my_attention" -> "MyAttention"
-std::string class_name(const std::string& name) {
-  std::string result;
-  for (const auto& word : support::split(name, '_')) {
-    result += static_cast<char>(std::toupper(static_cast<unsigned char>(word[0])));
-    result += word.substr(1);
-  }
-  return result;
-}
-
-void check_name(const Global& global, const std::string& name) {
-  static const std::regex kName("[a-z][a-z0-9]*(_[a-z0-9]+)*");
-  const auto shown = "NAME: got '" + support::printable(name) + "'";
-  if (name.size() > 64 || !std::regex_match(name, kName)) {
-    throw InputError(shown +
-                     ", expected at most 64 characters: words of a-z and 0-9 joined by '_', such as my_attention");
-  }
-  // Of the build's own targets, of the libraries behind it, and of the struct that holds the parameters.
-  constexpr std::array kTaken{"all",     "c10",    "c10_cuda", "clean", "headwright", "help",       "install",
-                              "package", "params", "test",     "torch", "torch_cpu",  "torch_cuda", "torch_library"};
-  if (std::ranges::find(kTaken, name) != kTaken.end())
-    throw InputError(shown + ", which means something else in a build");
-  constexpr std::array kNoText{"false", "n", "no", "null", "off", "on", "true", "y", "yes"};
-  if (std::ranges::find(kNoText, name) != kNoText.end())
-    throw InputError(shown + ", which YAML does not read as a name");
-  const auto registry = run::open_registry(global.plugin_path);
-  if (const auto file = registry->file_of(name); !file.empty()) {
-    throw InputError(shown + ", which " + file + " provides already; take another name");
-  }
-}
 
 std::vector<File> files_of(const Options& options) {
   const std::vector<std::pair<std::string, std::string>> values{
@@ -106,7 +74,7 @@ std::string prefix() {
 }
 
 int new_plugin(const Global& global, const Options& options) {
-  check_name(global, options.name);
+  expect_free_name(*run::open_registry(global.plugin_path), options.name);
   if (!fs::is_directory(options.into)) throw InputError(options.into.string() + ": no such folder");
   const auto folder = (options.into / options.name).lexically_normal();
   if (fs::symlink_status(folder).type() != fs::file_type::not_found) {
@@ -128,6 +96,12 @@ int new_plugin(const Global& global, const Options& options) {
   return kOk;
 }
 
+std::vector<std::string> kind_names() {
+  std::vector<std::string> names;
+  for (const auto kind : kKinds) names.emplace_back(to_string(kind));
+  return names;
+}
+
 }  // namespace
 
 void add_new_plugin(CLI::App& app, Global& global) {
@@ -137,9 +111,7 @@ void add_new_plugin(CLI::App& app, Global& global) {
                               "  runner new-plugin my_norm --kind norm --into ~/plugins",
                               [&global, options] { return new_plugin(global, *options); });
   command.add_option("NAME", options->name, "what the variant is called in a config")->required();
-  command.add_option("--kind", options->kind, "what it is")
-      ->required()
-      ->check(CLI::IsMember({"attention", "feed_forward", "norm", "position"}));
+  command.add_option("--kind", options->kind, "what it is")->required()->check(CLI::IsMember(kind_names()));
   command.add_option("--into", options->into, "an existing folder, which gets the new one")
       ->type_name("DIR")
       ->capture_default_str();

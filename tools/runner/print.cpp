@@ -82,8 +82,17 @@ Json tensor_json(const at::Tensor& tensor, bool full) {
   return object;
 }
 
-std::string table_text(const std::vector<std::vector<std::string>>& rows) {
+std::string printable_lines(const std::string& text) {
+  auto lines = support::split(text, '\n');
+  for (auto& line : lines) line = support::printable(line, std::string::npos);
+  return support::join(lines, "\n");
+}
+
+std::string table_text(std::vector<std::vector<std::string>> rows) {
   std::vector<std::size_t> widths;
+  for (auto& row : rows) {
+    for (auto& cell : row) cell = printable_lines(cell);  // a name or a path may hold anything
+  }
   for (const auto& row : rows) {
     widths.resize(std::max(widths.size(), row.size()));
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], support::count_characters(row[i]));

@@ -18,7 +18,10 @@ Json tensor_json(const at::Tensor& tensor, bool full);
 /// A number as JSON holds it: not finite as text.
 Json number_json(double number);
 
+/// Lines of a file that anybody may have written, without codes for the terminal.
+std::string printable_lines(const std::string& text);
+
 /// Columns aligned by two spaces; the first row is the heading.
-std::string table_text(const std::vector<std::vector<std::string>>& rows);
+std::string table_text(std::vector<std::vector<std::string>> rows);
 
 }  // namespace headwright::runner

@@ -38,17 +38,7 @@ Json kernel_json(const KernelChoice& choice) {
 
 Json claims_json(const Claims& claims) {
   Json object;
-  object["causal"] = claims.causal;
-  object["memory"] = claims.memory;
-  object["key_mask"] = claims.key_mask;
-  object["differentiable"] = claims.differentiable;
-  object["dynamic_export"] = claims.dynamic_export;
-  object["core"] = claims.core;
-  object["embed"] = claims.embed;
-  object["rotate"] = claims.rotate;
-  object["bias"] = claims.bias;
-  object["cache"] = claims.cache;
-  object["document_ids"] = claims.document_ids;
+  for (const auto& row : claim_rows()) object[row.name] = claims.*row.member;
   object["d_out"] = claims.d_out;
   object["cost"] = claims.cost;
   return object;
@@ -56,20 +46,9 @@ Json claims_json(const Claims& claims) {
 
 std::string claims_text(const Claims& claims, Kind kind) {
   std::vector<std::string> words;
-  const auto say = [&](bool holds, const char* word) {
-    if (holds) words.emplace_back(word);
-  };
-  say(claims.causal, "causal");
-  say(claims.memory, "reads a memory");
-  say(claims.key_mask, "takes a key mask");
-  say(claims.core, "on the attention core");
-  say(claims.embed, "adds to embeddings");
-  say(claims.rotate, "rotates q and k");
-  say(claims.bias, "changes scores");
-  say(claims.cache, "continues from a cache");
-  say(claims.document_ids, "honours document ids");
-  say(!claims.differentiable, "not differentiable");
-  say(!claims.dynamic_export, "exports one shape only");
+  for (const auto& row : claim_rows()) {
+    if (claims.*row.member != row.said_if_false) words.emplace_back(row.phrase);
+  }
   if (words.empty() && kind != Kind::attention) words.emplace_back("each token on its own");
   return support::join(words, ", ");
 }
@@ -89,20 +68,21 @@ const VariantSpec& variant_called(const registry::Registry& registry, const std:
   std::string message = "no variant is called '" + support::printable(name) + "'" +
                         (near ? "; did you mean '" + *near + "'?" : "") + " (known: " + support::join(names, ", ") +
                         ")";
-  for (const auto& [file, reason] : registry.refused())
-    message.append("\nrefused ").append(file).append(": ").append(reason);
+  for (const auto& refusal : registry.refused()) {
+    message.append("\nrefused ").append(refusal.file).append(": ").append(refusal.reason);
+  }
   throw InputError(message);
 }
 
 Json refusals_json(const std::vector<registry::Refusal>& refused) {
   auto list = Json::array();
-  for (const auto& [file, reason] : refused) list.push_back({{"file", file}, {"reason", reason}});
+  for (const auto& refusal : refused) list.push_back({{"file", refusal.file}, {"reason", refusal.reason}});
   return list;
 }
 
 std::string refusals_text(const std::vector<registry::Refusal>& refused) {
   std::string text;
-  for (const auto& [file, reason] : refused) text += "refused " + file + ": " + reason + "\n";
+  for (const auto& refusal : refused) text += printable_lines("refused " + refusal.file + ": " + refusal.reason) + "\n";
   return text;
 }
 

@@ -1,12 +1,14 @@
+#include <algorithm>
 #include <iostream>
 
+#include "bind/effective.h"
+#include "bind/schema.h"
 #include "commands.h"
 #include "exit_code.h"
 #include "model/build.h"
 #include "print.h"
 #include "reports.h"
 #include "spec/emit.h"
-#include "spec/scalars.h"
 #include "support/text.h"
 
 namespace headwright::runner {
@@ -27,33 +29,90 @@ void origins(const Node& node, const std::string& path, std::vector<std::pair<st
   for (const auto& [key, mark, value] : node.entries) origins(value, path.empty() ? key : path + "." + key, found);
 }
 
-Json node_json(const Node& node) {
-  switch (node.type) {
-    case Node::Type::null:
-      return nullptr;
-    case Node::Type::list: {
-      auto list = Json::array();
-      for (const auto& item : node.items) list.push_back(node_json(item));
-      return list;
+/// The blocks of a stack, each once, by name.
+std::vector<const bind::BlockPlan*> distinct_blocks(const bind::StackPlan& stack) {
+  std::vector<const bind::BlockPlan*> found;
+  for (const auto& block : stack.blocks) {
+    if (std::ranges::find(found, block.name, [](const auto* it) { return it->name; }) == found.end()) {
+      found.push_back(&block);
     }
-    case Node::Type::map: {
-      auto object = Json::object();
-      for (const auto& [key, mark, value] : node.entries) object[key] = node_json(value);
-      return object;
-    }
-    case Node::Type::scalar:
-      break;
   }
-  if (spec::is_null(node)) return nullptr;
-  if (const auto flag = spec::as_bool(node); flag.value) return *flag.value;
-  if (const auto integer = spec::as_integer(node); integer.value) return *integer.value;
-  if (const auto number = spec::as_number(node); number.value) return *number.value;
-  return node.text;
+  return found;
+}
+
+std::string name_of(const Component& component) { return component ? component.variant->name : ""; }
+
+/// A sublayer as the row of a long form.
+Json sublayer_json(const bind::SublayerPlan& plan) {
+  Json row{{"name", plan.name}, {std::string(to_string(plan.component.variant->kind)), name_of(plan.component)}};
+  const auto norm = [&](const char* key, const Component& component) {
+    if (component) row[key] = name_of(component);
+  };
+  norm("norm", plan.norm);
+  if (!plan.shared_norm.empty()) row["shared_norm"] = plan.shared_norm;
+  norm("output_norm", plan.output_norm);
+  norm("residual_norm", plan.residual_norm);
+  row["input"] = plan.input == bind::Reads::block ? "block" : "previous";
+  row["residual"] = plan.residual;
+  row["residual_scale"] = plan.residual_scale;
+  row["dropout"] = plan.dropout;
+  return row;
+}
+
+Json blocks_json(const bind::StackPlan& stack) {
+  auto blocks = Json::object();
+  for (const auto* block : distinct_blocks(stack)) {
+    auto rows = Json::array();
+    for (const auto& sublayer : block->sublayers) rows.push_back(sublayer_json(sublayer));
+    blocks[block->name] = std::move(rows);
+  }
+  return blocks;
+}
+
+/// Each sublayer as the sum that it is: "x + attention(rms_norm(x))".
+std::string sum_text(const bind::SublayerPlan& plan) {
+  const auto wrapped = [](const Component& norm, const std::string& text) {
+    return norm ? name_of(norm) + "(" + text + ")" : text;
+  };
+  std::string read = plan.input == bind::Reads::block ? "block" : "x";
+  read = plan.shared_norm.empty() ? wrapped(plan.norm, read) : plan.shared_norm + "_norm(" + read + ")";
+  auto y = wrapped(plan.output_norm, name_of(plan.component) + "(" + read + ")");
+  if (plan.residual_scale != 1) y = support::number_text(plan.residual_scale) + " " + y;
+  return wrapped(plan.residual_norm, plan.residual ? "x + " + y : y);
+}
+
+void print_blocks(const bind::StackPlan& stack, const std::string& prefix) {
+  std::vector<std::vector<std::string>> rows{{"BLOCK", "SUBLAYER", "X BECOMES"}};
+  for (const auto* block : distinct_blocks(stack)) {
+    for (const auto& sublayer : block->sublayers) {
+      rows.push_back({prefix + block->name, sublayer.name, sum_text(sublayer)});
+    }
+  }
+  if (rows.size() > 1) std::cout << table_text(rows) << '\n';
+}
+
+Json cache_json(const model::CacheFootprint& cache) {
+  Json object{{"bytes_per_token", cache.per_token}, {"fixed_bytes", cache.fixed}};
+  if (cache.tokens > 0) {
+    object["tokens"] = cache.tokens;
+    object["bytes"] = cache.whole;
+  }
+  return object;
+}
+
+std::string cache_text(const model::CacheFootprint& cache) {
+  const auto bytes = [](std::int64_t count) { return support::bytes_text(static_cast<double>(count)); };
+  auto text = support::with_thousands(cache.per_token) + " bytes a token";
+  if (cache.fixed > 0) text += " and " + bytes(cache.fixed) + " whatever the length";
+  if (cache.tokens > 0) {
+    text += ", " + bytes(cache.whole) + " for a sequence of " + support::with_thousands(cache.tokens) + " tokens";
+  }
+  return text;
 }
 
 Json as_json(const bind::Plan& plan, const model::Footprint& footprint) {
   Json object;
-  object["config"] = node_json(plan.resolved);
+  object["config"] = bind::as_json(plan.resolved);
   std::vector<std::pair<std::string, std::string>> found;
   origins(plan.resolved, "", found);
   object["origins"] = Json::object();
@@ -62,6 +121,9 @@ Json as_json(const bind::Plan& plan, const model::Footprint& footprint) {
   object["parameters"]["modules"] = Json::object();
   for (const auto& [path, count] : footprint.modules) object["parameters"]["modules"][path] = count;
   object["bytes"] = footprint.bytes;
+  object["cache"] = footprint.cache ? cache_json(*footprint.cache) : Json(nullptr);
+  object["blocks"] = blocks_json(plan.model);
+  if (plan.model.encoder) object["encoder_blocks"] = blocks_json(*plan.model.encoder);
   object["kernels"] = Json::object();
   for (const auto& [path, choice] : footprint.kernels) {
     object["kernels"][path] = kernel_json(choice);
@@ -69,8 +131,14 @@ Json as_json(const bind::Plan& plan, const model::Footprint& footprint) {
   return object;
 }
 
+/// Which values nobody wrote and no default gives.
+std::string remark(const Node& node) {
+  const bool computed = node.mark.file == bind::computed_mark().file;
+  return computed || node.mark.file == bind::computed_by_layer_mark().file ? node.mark.file : "";
+}
+
 void print(const bind::Plan& plan, const model::Footprint& footprint, bool with_origins) {
-  std::cout << spec::emit(plan.resolved) << '\n';
+  std::cout << spec::emit(plan.resolved, remark) << '\n';
   if (with_origins) {
     std::vector<std::pair<std::string, std::string>> found;
     origins(plan.resolved, "", found);
@@ -78,11 +146,13 @@ void print(const bind::Plan& plan, const model::Footprint& footprint, bool with_
     for (auto& [path, origin] : found) rows.push_back({path, origin});
     std::cout << table_text(rows) << '\n';
   }
+  if (plan.model.encoder) print_blocks(*plan.model.encoder, "encoder.");
+  print_blocks(plan.model, "");
   std::vector<std::vector<std::string>> rows{{"MODULE", "PARAMETERS"}};
   for (const auto& [path, count] : footprint.modules) rows.push_back({path, support::with_thousands(count)});
   rows.push_back({"total", support::with_thousands(footprint.parameters)});
   std::cout << table_text(rows) << "\nmemory  " << support::bytes_text(static_cast<double>(footprint.bytes)) << " in "
-            << plan.run.dtype << "\n\n";
+            << plan.run.dtype << "\ncache   " << (footprint.cache ? cache_text(*footprint.cache) : "none") << "\n\n";
   rows = {{"ATTENTION", "KERNEL", "REQUESTED", "WHY"}};
   for (const auto& [path, choice] : footprint.kernels) {
     rows.push_back({path, choice.effective, choice.requested, choice.reason});

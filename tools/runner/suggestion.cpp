@@ -1,6 +1,7 @@
 #include "suggestion.h"
 
 #include <algorithm>
+#include <array>
 
 #include "support/text.h"
 
@@ -46,6 +47,16 @@ std::string hint(const std::string& got, const std::vector<std::string>& names) 
   return near ? "; did you mean '" + *near + "'?" : " (known: " + support::join(names, ", ") + ")";
 }
 
+/// Options that were called otherwise before.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 1> kRenamed{{{"--weights-out", "--attention-out"}}};
+
+/// What was probably meant by an option that is not known.
+std::string hint_for_option(const std::string& got, const std::vector<std::string>& known) {
+  const auto renamed = std::ranges::find(kRenamed, got, [](const auto& pair) { return pair.first; });
+  const bool is_renamed = renamed != kRenamed.end() && std::ranges::find(known, renamed->second) != known.end();
+  return is_renamed ? "; it is called '" + std::string(renamed->second) + "' now" : hint(got, known);
+}
+
 /// The first option of the command line that neither the command nor the program knows.
 std::string unknown_option(const CLI::App& app, const CLI::App* command, const std::vector<std::string>& arguments) {
   auto known = option_names(app);
@@ -54,7 +65,7 @@ std::string unknown_option(const CLI::App& app, const CLI::App* command, const s
     if (argument == "--") break;
     const auto name = argument.substr(0, argument.find('='));
     if (name.starts_with("--") && std::ranges::find(known, name) == known.end()) {
-      return "unknown option '" + support::printable(name) + "'" + hint(name, known);
+      return "unknown option '" + support::printable(name) + "'" + hint_for_option(name, known);
     }
   }
   return "";

@@ -2,7 +2,7 @@
 
 #include "commands.h"
 #include "exit_code.h"
-#include "headwright/errors.h"
+#include "problems.h"
 #include "support/text.h"
 
 namespace headwright::runner {
@@ -15,43 +15,36 @@ struct Options {
 };
 
 /// The problems of one config; none = it is valid.
-std::vector<Problem> problems_of(const Global& global, const Options& options, const std::filesystem::path& config) {
+Failure failure_of(const Global& global, const Options& options, const std::filesystem::path& config) {
   auto request = options.settings.request(global);
   request.config = config;
   try {
     run::open(request);
-    return {};
-  } catch (const ConfigError& error) {
-    return error.problems();
-  } catch (const InputError& error) {
-    return {{.file = config.string(), .message = error.what()}};
+    return {kOk, {}};
+  } catch (...) {
+    auto failure = current_failure();
+    for (auto& problem : failure.problems) {
+      if (problem.file.empty()) problem.file = config.string();
+    }
+    return failure;
   }
-}
-
-Json as_json(const Problem& problem) {
-  Json object;
-  object["file"] = problem.file;
-  object["line"] = problem.line;
-  object["column"] = problem.column;
-  object["path"] = problem.path;
-  object["message"] = problem.message;
-  object["suggestion"] = problem.suggestion;
-  return object;
 }
 
 int validate(const Global& global, const Options& options) {
-  auto errors = Json::array();
+  Failure all{kOk, {}};
   for (const auto& config : options.configs) {
-    const auto problems = problems_of(global, options, config);
-    for (const auto& problem : problems) {
-      errors.push_back(as_json(problem));
-      if (!options.json) std::cerr << problem.to_string() << '\n';
-    }
-    if (problems.empty() && !options.json) std::cout << config.string() << ": valid\n";
+    const auto [code, problems] = failure_of(global, options, config);
+    if (all.code == kOk) all.code = code;
+    all.problems.insert(all.problems.end(), problems.begin(), problems.end());
+    if (options.json) continue;
+    std::cerr << problems_text(problems);
+    if (problems.empty()) std::cout << support::printable(config.string(), std::string::npos) << ": valid\n";
   }
-  const bool valid = errors.empty();
-  if (options.json) print_json({{"valid", valid}, {"errors", std::move(errors)}});
-  return valid ? kOk : kUsage;
+  if (!options.json) return all.code;
+  Json object{{"valid", all.code == kOk}};
+  object.update(problems_json(all.problems, all.code));
+  print_json(object);
+  return all.code;
 }
 
 }  // namespace

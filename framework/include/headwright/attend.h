@@ -2,6 +2,7 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -9,7 +10,6 @@
 
 #include "headwright/mask.h"
 #include "headwright/modifier.h"
-#include "headwright/recorder.h"
 
 namespace headwright {
 
@@ -84,6 +84,11 @@ HEADWRIGHT_API KernelChoice choose_kernel(const Scoring& scoring);
 
 /// Names of the kernels, in the order in which "auto" tries them.
 HEADWRIGHT_API std::vector<std::string> kernel_names();
+
+/// Which rows of a weight matrix are wanted; an empty list = all.
+struct WeightChoice {
+  std::vector<std::int64_t> heads, queries;
+};
 
 /// The weights that attend() applies, recomputed from q and k: (batch, n_heads, q_len, k_len), or only the chosen heads
 /// and queries. Without dropout. lse: as attend() gave it; undefined = computed.

@@ -29,6 +29,7 @@ struct Inputs {
   std::string path;         // of the module that is called, for its notes
   at::Tensor document_ids;  // (batch, seq) int64: tokens of one document share a number; with a cache, of all tokens
   Cache* cache = nullptr;   // of the layer that is called: what came before x; forward appends x to it
+  at::Tensor token_types;   // (batch, seq) int64: for embeddings that tell kinds of tokens apart; absent = all 0
 
   /// The same inputs for a child module, with another x.
   Inputs with(at::Tensor new_x, std::string_view child) const;
@@ -47,6 +48,10 @@ void note(const Inputs& inputs, std::string_view name, std::string_view meaning,
 /// lse: as attend() gave it; undefined = computed.
 HEADWRIGHT_API void note_weights(const Inputs& inputs, const at::Tensor& q, const at::Tensor& k, const Scoring& scoring,
                                  const at::Tensor& lse = {});
+
+/// attend() for a layer: hands what was asked to the recorder, notes the weights, and returns what attend() does.
+HEADWRIGHT_API Attended attend(const Inputs& inputs, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                               const Scoring& scoring);
 
 /// Where the tokens of x stand: as given, or counted from 0, or on from what the cache holds. (seq) or (batch, seq).
 HEADWRIGHT_API at::Tensor positions_of(const Inputs& inputs);
@@ -69,8 +74,11 @@ class HEADWRIGHT_API Attention : public torch::nn::Module {
   /// Which kernel computes this layer, and why. Variants outside the core compute their own scores.
   virtual KernelChoice kernel() const;
 
+  /// Which keys a token sees, whatever says so: a parameter, or the variant itself. Every key unless it says otherwise.
+  virtual Mask mask() const;
+
   /// Claim `cache`: an empty cache for `batch` sequences of up to `capacity` tokens, in the dtype and on the device of
-  /// the parameters.
+  /// the parameters. The first dimension of each tensor is the batch.
   virtual Cache make_cache(std::int64_t batch, std::int64_t capacity) const;
 
   /// TorchScript text of `forward` for a variant whose forward cannot be traced (a loop over time); empty = trace it.
@@ -128,6 +136,9 @@ class HEADWRIGHT_API QkvAttention : public Attention {
  public:
   ~QkvAttention() override;
   at::Tensor forward(const Inputs& inputs) final;
+
+  /// Keys and values of up to `capacity` tokens, of fewer where mask() looks back over fewer. A variant that keeps more
+  /// adds its tensors to it.
   Cache make_cache(std::int64_t batch, std::int64_t capacity) const override;
 
   /// Reports where heads and widths do not fit together.
@@ -146,6 +157,8 @@ class HEADWRIGHT_API QkvAttention : public Attention {
   QkvAttention(const Dims& dims, const QkvOptions& options);
 
   /// q: (batch, n_heads, seq, d_head); k, v: (batch, n_kv_heads, keys, d_head). Returns (batch, n_heads, seq, d_head).
+  /// With a cache, `keys` are those that the layer keeps and those of x; its length is raised after this call, so
+  /// extend(), positions_of() and key_mask_of_x() mean what they mean in any layer.
   virtual at::Tensor mix(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Inputs& inputs) = 0;
 
   /// The key mask, the documents, the alignment, the position's bias and the kernel that `inputs` and the config ask
@@ -160,6 +173,10 @@ class HEADWRIGHT_API QkvAttention : public Attention {
  private:
   void check_inputs(const Inputs& inputs) const;
   std::pair<at::Tensor, at::Tensor> normed(const at::Tensor& q, const at::Tensor& k) const;
+  std::pair<at::Tensor, at::Tensor> appended(const Inputs& inputs, const at::Tensor& k, const at::Tensor& v) const;
+  void advance(const Inputs& inputs) const;
+  bool keeps_last(Cache& cache) const;
+  std::int64_t kept_and_new(const Inputs& inputs) const;
 
   const QkvOptions options_;
   torch::nn::Linear q_proj_{nullptr}, k_proj_{nullptr}, v_proj_{nullptr}, out_proj_{nullptr};

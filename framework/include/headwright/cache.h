@@ -30,4 +30,8 @@ struct HEADWRIGHT_API Cache {
 /// capacity does not suffice.
 HEADWRIGHT_API at::Tensor extend(Cache& cache, std::string_view name, const at::Tensor& rows, std::int64_t dim);
 
+/// The same for a tensor that keeps no more than the last tokens, as many as its extent along `dim`: returns what it
+/// held and `rows` behind it. There is no capacity to run out of.
+HEADWRIGHT_API at::Tensor slide(Cache& cache, std::string_view name, const at::Tensor& rows, std::int64_t dim);
+
 }  // namespace headwright

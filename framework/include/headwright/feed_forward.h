@@ -2,6 +2,8 @@
 #pragma once
 #include <torch/nn/module.h>
 
+#include <string>
+
 #include "headwright/variant.h"
 
 namespace headwright {
@@ -12,6 +14,9 @@ class HEADWRIGHT_API FeedForward : public torch::nn::Module {
 
   /// x, result: (batch, seq, d_model)
   virtual at::Tensor forward(const at::Tensor& x) = 0;
+
+  /// TorchScript text of `forward` for a variant whose forward cannot be traced; empty = trace it.
+  virtual std::string torchscript() const;
 };
 
 }  // namespace headwright

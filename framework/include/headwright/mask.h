@@ -14,7 +14,8 @@ class Tensor;
 
 namespace headwright {
 
-class MaskNode;  // one kind of mask; lives in framework/src/core
+class MaskNode;   // one kind of mask; lives in framework/src/core
+struct MaskForm;  // how a config writes a mask; in mask_kinds.h
 
 /// What a mask may ask when it is evaluated.
 struct MaskInputs;
@@ -58,6 +59,9 @@ class HEADWRIGHT_API Mask {
   bool hides_future() const;     ///< proved from the structure: no key after the query is ever visible
   bool is_sparse() const;        ///< proved from the structure: a query sees few keys, however long the sequence is
   bool reads_documents() const;  ///< what is visible depends on Scoring::document_ids
+  /// Proved from the structure: no key further back than this is ever visible, and what is visible depends on
+  /// distances alone, so that older keys need not be kept. Nothing if that cannot be proved.
+  std::optional<std::int64_t> look_back() const;
   bool reads_length() const;  ///< what a query sees depends on how many keys there are, so it changes as a cache grows
 
   /// Proved from the structure and the positions; partial where that is not enough.
@@ -68,6 +72,9 @@ class HEADWRIGHT_API Mask {
 
   /// As one would write it: "all(causal, window(128))".
   std::string to_string() const;
+
+  /// As a config writes it: the name of its kind, and what the kind is given.
+  MaskForm form() const;
 
  private:
   std::shared_ptr<const MaskNode> node_;  // null = sees everything

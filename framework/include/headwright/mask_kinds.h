@@ -23,6 +23,18 @@ struct ModifierKind {
   std::function<ScoreModifier(const ParamMap&)> make;
 };
 
+/// A mask taken apart: mask_kinds() makes it of `values`, or Mask::all, any and negation of `parts`.
+struct MaskForm {
+  std::string kind;         // of mask_kinds(), or all, any, not; another where no config can write the mask
+  ParamMap values;          // complete
+  std::vector<Mask> parts;  // of all, any, not
+};
+
+struct ModifierForm {
+  std::string kind;  // of modifier_kinds(); another where no config can write the modifier
+  ParamMap values;
+};
+
 HEADWRIGHT_API const std::vector<MaskKind>& mask_kinds();
 HEADWRIGHT_API const std::vector<ModifierKind>& modifier_kinds();
 

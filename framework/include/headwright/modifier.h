@@ -13,6 +13,7 @@ class Tensor;
 namespace headwright {
 
 class ModifierNode;     // one kind of modifier; lives in framework/src/core
+struct ModifierForm;    // how a config writes a modifier; in mask_kinds.h
 struct ScorePositions;  // where scores stand; in attend.h
 
 /// An immutable, cheaply copied score modifier. A list of them is applied in its order, before the mask.
@@ -32,6 +33,9 @@ class HEADWRIGHT_API ScoreModifier {
 
   /// As one would write it: "softcap(50)".
   std::string to_string() const;
+
+  /// As a config writes it: the name of its kind, and what the kind is given.
+  ModifierForm form() const;
 
  private:
   std::shared_ptr<const ModifierNode> node_;

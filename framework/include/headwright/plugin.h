@@ -7,6 +7,7 @@
 #include <torch/nn/modules/linear.h>
 #include <torch/nn/modules/normalization.h>
 
+#include <cmath>
 #include <concepts>
 #include <memory>
 #include <string>
@@ -16,7 +17,9 @@
 
 #include "headwright/abi.h"
 #include "headwright/attention.h"
+#include "headwright/embedding.h"
 #include "headwright/feed_forward.h"
+#include "headwright/head.h"
 #include "headwright/norm.h"
 #include "headwright/position.h"
 #include "headwright/recurrence.h"
@@ -26,9 +29,9 @@ namespace headwright {
 
 template <class M>
 concept OfAKind = std::derived_from<M, Attention> || std::derived_from<M, FeedForward> || std::derived_from<M, Norm> ||
-                  std::derived_from<M, Position>;
+                  std::derived_from<M, Position> || std::derived_from<M, Embedding> || std::derived_from<M, Head>;
 
-/// Attention and positions promise something that depends on the variant, so they must say it.
+/// All but feed-forward layers and norms promise something that depends on the variant, so they must say it.
 template <class M>
 concept StatesClaims = requires(const Dims& dims, const typename M::Params& params) {
   { M::claims(dims, params) } -> std::same_as<Claims>;
@@ -49,7 +52,27 @@ constexpr Kind kind_of() {
   if constexpr (std::derived_from<M, Attention>) return Kind::attention;
   if constexpr (std::derived_from<M, FeedForward>) return Kind::feed_forward;
   if constexpr (std::derived_from<M, Norm>) return Kind::norm;
+  if constexpr (std::derived_from<M, Embedding>) return Kind::embedding;
+  if constexpr (std::derived_from<M, Head>) return Kind::head;
   return Kind::position;
+}
+
+/// What a variant computes with where an optional parameter is absent, as far as its sizes and values tell: what its
+/// own effective(dims, params) says, if it has one, the scale of scores, the width that it claims.
+template <Variant M>
+ParamMap effective_of([[maybe_unused]] const Dims& dims, [[maybe_unused]] const typename M::Params& params) {
+  ParamMap effective;
+  if constexpr (requires { M::effective(dims, params); }) effective = M::effective(dims, params);
+  if constexpr (std::derived_from<typename M::Params, ScoreOptions>) {
+    const bool is_learned = params.qk_norm == "l2";
+    if (!is_learned && find(effective, "scale") == nullptr) {
+      effective.emplace_back("scale", Value{1 / std::sqrt(static_cast<double>(d_head_of(dims)))});
+    }
+  }
+  if constexpr (StatesClaims<M>) {
+    if (const auto d_out = M::claims(dims, params).d_out; d_out > 0) effective.emplace_back("d_out", Value{d_out});
+  }
+  return effective;
 }
 
 /// The rows, claims and factory of a variant, types erased.
@@ -59,8 +82,12 @@ VariantSpec spec_of(std::string_view name) {
   VariantSpec spec{.name = std::string(name), .kind = kind_of<M>(), .summary = M::kSummary, .source = M::kSource};
   spec.params = specs_of<Params>();
   spec.claims = []([[maybe_unused]] const Dims& dims, [[maybe_unused]] const ParamMap& values) {
-    if constexpr (StatesClaims<M>) return M::claims(dims, params_from<Params>(values));
-    else return Claims{};
+    Claims claims;
+    if constexpr (StatesClaims<M>) claims = M::claims(dims, params_from<Params>(values));
+    if constexpr (std::derived_from<M, QkvAttention>) {  // its projections do
+      claims.reads.n_heads = claims.reads.n_kv_heads = claims.reads.d_head = true;
+    }
+    return claims;
   };
   spec.check = []([[maybe_unused]] const Dims& dims, [[maybe_unused]] const ParamMap& values,
                   [[maybe_unused]] Issues& issues) {
@@ -68,6 +95,9 @@ VariantSpec spec_of(std::string_view name) {
     if constexpr (requires { M::check(dims, params_from<Params>(values), issues); }) {
       M::check(dims, params_from<Params>(values), issues);
     }
+  };
+  spec.effective = [](const Dims& dims, const ParamMap& values) {
+    return effective_of<M>(dims, params_from<Params>(values));
   };
   spec.make = [](const Dims& dims, const ParamMap& values) -> std::shared_ptr<torch::nn::Module> {
     return std::make_shared<M>(dims, params_from<Params>(values));

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "headwright/params.h"
@@ -25,7 +26,17 @@ struct Dims {
   std::int64_t layer = 0;           // index of this layer
   std::int64_t n_layers = 1;
   std::string kernel = "auto";  // the attention kernel that the config asks for
+  std::int64_t vocab_size = 0;  // of the model's embedding, where one was built before; 0 = none
 };
+
+/// Sizes of Dims, besides d_model, that change what a variant computes. A config that gives one which nothing in its
+/// place reads is refused.
+struct Sizes {
+  bool n_heads = false, n_kv_heads = false, d_head = false, d_memory = false;
+};
+
+/// What an embedding takes.
+enum class Takes { tokens, features, images, nothing };
 
 /// The width of a head: as given, or an equal share of d_model.
 constexpr std::int64_t d_head_of(const Dims& dims) {
@@ -34,20 +45,38 @@ constexpr std::int64_t d_head_of(const Dims& dims) {
 
 /// What a variant promises for given dims and params. The conformance kit asks for exactly this.
 struct Claims {
-  bool causal = false;         // no output depends on a later token
-  bool memory = false;         // needs inputs.memory: cross-attention
-  bool key_mask = false;       // honours key_mask (or memory_mask, with a memory)
-  bool differentiable = true;  // gradients reach inputs and every parameter
-  bool dynamic_export = true;  // the exported form takes any batch size and length
-  bool core = false;           // computed by the attention core, so a kernel can be chosen
-  bool embed = false;          // position: adds to embeddings
-  bool rotate = false;         // position: rotates q and k
-  bool bias = false;           // position: changes scores
-  std::int64_t d_out = 0;      // width of the output; 0 = d_model
-  std::string cost;            // "O(seq^2 d_model)"
-  bool cache = false;          // continues a sequence from inputs.cache
-  bool document_ids = false;   // honours inputs.document_ids
+  bool causal = false;                   // no output depends on a later token
+  bool memory = false;                   // needs inputs.memory: cross-attention
+  bool key_mask = false;                 // honours key_mask (or memory_mask, with a memory)
+  bool differentiable = true;            // gradients reach inputs and every parameter
+  bool dynamic_export = true;            // the exported form takes any batch size and length
+  bool core = false;                     // computed by the attention core, so a kernel can be chosen
+  bool embed = false;                    // position: adds to embeddings
+  bool rotate = false;                   // position: rotates q and k
+  bool bias = false;                     // position: changes scores
+  std::int64_t d_out = 0;                // width of the output; 0 = d_model
+  std::string cost;                      // "O(seq^2 d_model)"
+  bool cache = false;                    // continues a sequence from inputs.cache
+  bool document_ids = false;             // honours inputs.document_ids
+  bool positions = false;                // follows inputs.positions
+  Sizes reads;                           // sizes that it reads
+  Takes takes = Takes::tokens;           // embedding: what inputs.x is
+  std::vector<std::int64_t> item_shape;  // embedding: of a feature vector (d_in), of an image (channels, height, width)
+  std::int64_t vocab_size = 0;           // embedding: number of token ids
+  std::int64_t n_token_types = 0;        // embedding: kinds of tokens that inputs.token_types tells apart; 0 = none
+  bool matrix = false;                   // embedding: has a (vocab_size, d_model) matrix that others may share
+  bool tied = false;                     // embedding, head: shares the matrix of the model's embedding
+  bool pools = false;                    // head: one vector for each sequence, (batch, d_out)
 };
+
+/// A claim that holds or does not, as it is printed, exported and asked for: declared once.
+struct ClaimRow {
+  const char* name;    // as in --json
+  const char* phrase;  // for a reader: said where it holds
+  bool Claims::* member;
+  bool said_if_false = false;  // the phrase tells of the claim's absence
+};
+HEADWRIGHT_API const std::vector<ClaimRow>& claim_rows();
 
 /// Collects what `check` finds. `name` is a parameter of the variant or a member of Dims.
 class HEADWRIGHT_API Issues {
@@ -72,6 +101,12 @@ struct VariantSpec {
   std::function<Claims(const Dims&, const ParamMap&)> claims;
   std::function<void(const Dims&, const ParamMap&, Issues&)> check;
   std::function<std::shared_ptr<torch::nn::Module>(const Dims&, const ParamMap&)> make;
+  /// What is computed with where an optional parameter is absent. A config may write the same.
+  std::function<ParamMap(const Dims&, const ParamMap&)> effective;
 };
+
+/// Asks the component that a parameter `row` names about its own values: what it says of them is reported at `row`,
+/// what it says of sizes at the sizes.
+HEADWRIGHT_API void check_nested(const Component& component, const Dims& dims, std::string_view row, Issues& issues);
 
 }  // namespace headwright

@@ -6,72 +6,12 @@
 #include <algorithm>
 #include <limits>
 
-#include "bind/attention_slots.h"
+#include "bind/walk.h"
 #include "core/kernels/kernel.h"
 #include "support/text.h"
 
 namespace headwright::bench {
 namespace {
-
-/// A row of the component by its name; the type's default where the variant has no such row.
-template <class T>
-T value(const Component& component, std::string_view name) {
-  const auto found = std::ranges::find(component.values, name, &ParamMap::value_type::first);
-  if (found == component.values.end()) return {};
-  const auto* held = std::get_if<T>(&found->second.data);
-  return held == nullptr ? T{} : *held;
-}
-
-/// A layer that computes its attention on the core.
-struct CoreLayer : bind::AttentionSlot {
-  std::shared_ptr<Attention> module;
-};
-
-/// The first of the model's own, else of an encoder.
-std::optional<CoreLayer> first_on_the_core(const bind::Plan& plan, const model::Model& model) {
-  const auto slots = bind::attention_slots(plan.model);
-  auto found = std::ranges::find_if(slots, [](const auto& slot) { return slot.claims->core && !slot.in_encoder; });
-  if (found == slots.end()) found = std::ranges::find_if(slots, [](const auto& slot) { return slot.claims->core; });
-  if (found == slots.end()) return {};
-  return CoreLayer{*found, model.attentions().at(static_cast<std::size_t>(found - slots.begin())).second};
-}
-
-/// The modifiers in their order; the position's bias before them or after them.
-std::vector<ScoreModifier> modifiers_of(const CoreLayer& layer) {
-  const auto& component = *layer.component;
-  auto modifiers = value<std::vector<ScoreModifier>>(component, "modifiers");
-  const auto children = layer.module->named_children();
-  const auto* child = children.find("position");
-  const auto position = child == nullptr ? nullptr : std::dynamic_pointer_cast<Position>(*child);
-  const auto chosen = value<Component>(component, "position");
-  if (!position || !chosen || !chosen.variant->claims(*layer.dims, chosen.values).bias) return modifiers;
-  const bool last = value<std::string>(component, "bias_order") == "last";
-  modifiers.insert(last ? modifiers.end() : modifiers.begin(), position->bias());
-  return modifiers;
-}
-
-Scoring scoring_of(const CoreLayer& layer, const Inputs& inputs) {
-  const auto& component = *layer.component;
-  const bool of_x = !layer.in_encoder && !layer.claims->memory;
-  Scoring scoring;
-  scoring.mask = value<Mask>(component, "mask");
-  scoring.modifiers = modifiers_of(layer);
-  scoring.key_mask = of_x ? inputs.key_mask : inputs.memory_mask;
-  if (of_x) scoring.document_ids = inputs.document_ids;
-  scoring.same_sequence = !layer.claims->memory;
-  scoring.kernel = layer.dims->kernel;
-  if (const auto scale = value<double>(component, "scale"); scale > 0) scoring.scale = scale;
-  if (value<std::string>(component, "qk_norm") == "l2") scoring.scale = 1;
-  if (value<std::string>(component, "normaliser") == "softmax_one") scoring.normaliser = Normaliser::softmax_one;
-  const auto parameters = layer.module->named_parameters(/*recurse=*/false);
-  if (const auto* sink = parameters.find("sink")) scoring.sink = *sink;
-  return scoring;
-}
-
-const at::Tensor* noted(const Recorder& recorder, std::string_view name) {
-  const auto found = std::ranges::find(recorder.notes(), name, &Recorder::Note::name);
-  return found == recorder.notes().end() ? nullptr : &found->value;
-}
 
 /// Scores by hand: keys repeated for the queries that share them.
 at::Tensor repeated(const at::Tensor& x, const at::Tensor& q) {
@@ -120,33 +60,27 @@ double relative_difference(const at::Tensor& got, const at::Tensor& expected) {
 }
 
 std::variant<CoreCall, Reason> first_core_call(const bind::Plan& plan, model::Model& model, const Inputs& inputs) {
-  const auto layer = first_on_the_core(plan, model);
-  if (!layer) return "no layer computes its attention on the core";
-  CoreCall call{.layer = layer->path};
+  auto places = bind::walk_attentions(plan.model);
+  std::erase_if(places, [](const auto& place) { return !place.claims->core; });
+  if (places.empty()) return "no layer computes its attention on the core";
+  // The first of the model's own, else of an encoder
+  const auto own = std::ranges::find(places, false, &bind::Place::in_encoder);
+  const auto& place = own == places.end() ? places.front() : *own;
   Recorder recorder;
-  for (const auto* name : {"q", "k", "v", "heads"}) recorder.want(name);
-  recorder.want_path(call.layer);
+  recorder.want_calls();
+  recorder.want_path(place.path);
   auto recorded = inputs;
   recorded.recorder = &recorder;
   const at::NoGradGuard no_grad;
   model.forward(recorded);
-  const auto *q = noted(recorder, "q"), *k = noted(recorder, "k"), *v = noted(recorder, "v"),
-             *y = noted(recorder, "heads");
-  const auto& name = layer->component->variant->name;
-  if (q == nullptr || k == nullptr || v == nullptr || y == nullptr) {
-    return "'" + name + "' notes no q, k, v and heads, so it cannot be told what it asks of the core";
+  const auto& calls = recorder.calls();
+  if (calls.size() != 1) {
+    return "'" + place.component->variant->name + "' asks the core " + std::to_string(calls.size()) +
+           " times in a layer, so there is no one call to compare with";
   }
-  std::tie(call.q, call.k, call.v, call.y) = std::tie(*q, *k, *v, *y);
-  call.scoring = scoring_of(*layer, inputs);
-  const Reason other = "'" + name + "' does other work than its mask, modifiers, scale and sink say";
-  try {
-    const auto y_of_core = attend(call.q, call.k, call.v, call.scoring).y;
-    if (y_of_core.sizes() != call.y.sizes()) return other;
-    if (relative_difference(y_of_core, call.y) <= tolerance_of(call.y.scalar_type())) return call;
-    return other;
-  } catch (const ShapeError&) {  // q, k and v that the core does not take as they are
-    return other;
-  }
+  const auto& asked = calls.front();
+  return CoreCall{
+      .layer = place.path, .q = asked.q, .k = asked.k, .v = asked.v, .scoring = asked.scoring, .y = asked.result.y};
 }
 
 Work core_work(const CoreCall& call) {

@@ -9,6 +9,7 @@
 
 #include "bench/baseline.h"
 #include "bench/sizes.h"
+#include "bind/walk.h"
 #include "model/build.h"
 #include "run/forward.h"
 
@@ -74,9 +75,9 @@ std::string kernels_text(const model::Model& model) {
 }
 
 std::string why_no_gradient(const bind::Plan& plan) {
-  for (const auto& block : plan.model.blocks) {
-    if (block.attention && !block.claims.differentiable) {
-      return "'" + block.attention.variant->name + "' claims no gradient";
+  for (const auto& place : bind::walk(plan.model)) {
+    if (place.claims != nullptr && !place.claims->differentiable) {
+      return "'" + place.component->variant->name + "' claims no gradient";
     }
   }
   return "";
@@ -140,7 +141,7 @@ class Benchmark {
   /// Threads and memory limits belong to the process.
   void set_up(const bind::Plan& plan) {
     if (!set_up_) {
-      run::set_up_process(plan.run.threads);
+      run::set_up_process(plan);
       set_up_ = true;
       threads_ = plan.run.threads;
       result_.threads = at::get_num_threads();

@@ -29,8 +29,8 @@ void take_sizes(bind::Plan& plan, const BenchPoint& point);
 /// The values of the config that the point changes, as for --set.
 std::vector<std::string> overrides_of(const BenchPoint& point);
 
-/// The config with these values. Where the point names both sizes, the config's own input counts for nothing, so it
-/// need not fit a width that was changed.
+/// The config with these values. Where something varies and the config's own input does not fit, it is replaced by
+/// random tensors of its lengths.
 run::Session open_at(run::Request request, const BenchPoint& point);
 
 }  // namespace headwright::bench

@@ -55,6 +55,9 @@ std::string type_text(const ParamSpec& row) {
     case ParamType::text:
       name = row.limits.choices[0].empty() ? "text" : "choice";
       break;
+    case ParamType::number_or_text:
+      name = "number or choice";
+      break;
     case ParamType::mask:
       name = "mask";
       break;
@@ -69,27 +72,22 @@ std::string type_text(const ParamSpec& row) {
   return row.is_optional ? name + " or null" : name;
 }
 
-std::string default_text(const ParamSpec& row) {
-  const auto node = to_node(row.default_value, default_mark());
-  if (node.type == spec::Node::Type::null) return "null";
-  if (node.type == spec::Node::Type::list) return "[]";
-  return node.text;
-}
+std::string default_text(const ParamSpec& row) { return spec::emit_flow(to_node(row.default_value, default_mark())); }
 
 std::string limits_text(const ParamSpec& row) {
   const auto& limits = row.limits;
-  std::vector<std::string> parts;
+  std::vector<std::string> choices, bounds;
   for (const auto choice : limits.choices) {
-    if (!choice.empty()) parts.emplace_back(choice);
+    if (!choice.empty()) choices.emplace_back(choice);
   }
-  if (!parts.empty()) return support::join(parts, ", ");
   if (std::isfinite(limits.min)) {
-    parts.push_back((limits.min_excluded ? "greater than " : "at least ") + support::number_text(limits.min));
+    bounds.push_back((limits.min_excluded ? "greater than " : "at least ") + support::number_text(limits.min));
   }
   if (std::isfinite(limits.max)) {
-    parts.push_back((limits.max_excluded ? "less than " : "at most ") + support::number_text(limits.max));
+    bounds.push_back((limits.max_excluded ? "less than " : "at most ") + support::number_text(limits.max));
   }
-  return support::join(parts, " and ");
+  const auto bound = support::join(bounds, " and "), choice = support::join(choices, ", ");
+  return bound.empty() || choice.empty() ? bound + choice : bound + ", or " + choice;
 }
 
 std::string markdown_text(std::string text) {

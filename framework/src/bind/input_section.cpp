@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
+#include "bind/model_section.h"
 #include "bind/nested.h"
 #include "bind/rows.h"
 #include "bind/tables.h"
+#include "bind/walk.h"
 #include "headwright/attend.h"
 #include "spec/scalars.h"
 #include "support/text.h"
@@ -78,19 +81,37 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
   return "(" + support::join(sizes, ", ") + ")";
 }
 
-/// (batch, seq, width) features, or (batch, seq) tokens.
-/// longest: of the section `of`, which limits the length; 0 = nothing does.
-void check_shape(Reader& reader, const TensorSource& source, const std::string& path, bool tokens, std::int64_t width,
-                 std::int64_t longest, const std::string& of) {
+/// What a tensor of the input must be, and who says so.
+struct Expected : Wanted {
+  std::int64_t longest = 0;                            // 0 = without a limit
+  std::string limit;                                   // the key that limits the length
+  std::string who = "the model", lacks = "embedding";  // of a section that takes features: why
+
+  bool tokens() const { return takes == Takes::tokens; }
+
+  /// Of the shape, after (batch, seq): one feature vector; or after (batch): one image.
+  std::size_t rank() const { return takes == Takes::images ? 4 : tokens() ? 2 : 3; }
+  std::string text() const {
+    if (tokens()) return "(batch, seq) of token ids";
+    const bool images = takes == Takes::images;
+    std::string text = images ? "(batch" : "(batch, seq";
+    for (const auto size : item_shape) text += ", " + std::to_string(size);
+    return text + (images ? ") of images (batch, channels, height, width)" : ") of features");
+  }
+  bool fits(const std::vector<std::int64_t>& shape) const {
+    if (shape.size() != rank()) return false;
+    return std::ranges::equal(item_shape, std::span(shape).last(item_shape.size()));
+  }
+};
+
+void check_shape(Reader& reader, const TensorSource& source, const std::string& path, const Expected& expected) {
   if (source.from == TensorSource::From::nothing || source.from == TensorSource::From::file) return;
-  const std::string expected =
-      tokens ? "(batch, seq) of token ids" : "(batch, seq, " + std::to_string(width) + ") of features";
-  const bool fits = tokens ? source.shape.size() == 2 : source.shape.size() == 3 && source.shape[2] == width;
-  if (!fits) {
-    reader.report(source.mark, path, "got shape " + shape_text(source.shape) + ", expected " + expected);
-  } else if (longest > 0 && source.shape[1] > longest) {
+  if (!expected.fits(source.shape)) {
+    reader.report(source.mark, path, "got shape " + shape_text(source.shape) + ", expected " + expected.text());
+  } else if (expected.longest > 0 && expected.takes != Takes::images && source.shape[1] > expected.longest) {
     reader.report(source.mark, path,
-                  "got " + std::to_string(source.shape[1]) + " tokens, but " + of + " is " + std::to_string(longest));
+                  "got " + std::to_string(source.shape[1]) + " tokens, but " + expected.limit + " is " +
+                      std::to_string(expected.longest));
   }
 }
 
@@ -152,29 +173,21 @@ TensorSource read_mask_source(Reader& reader, const Node& node, const std::strin
   return mask;
 }
 
-/// What a tensor of the input must be.
-struct Wanted {
-  std::int64_t vocab_size = 0;                         // of token ids; 0 = features
-  std::int64_t width = 0;                              // of features
-  std::int64_t longest = 0;                            // 0 = without a limit
-  std::string limit;                                   // the key that limits the length
-  std::string who = "the model", lacks = "embedding";  // of a section that takes features: why
-};
-
 /// Features where token ids are wanted, or the reverse; else the shape, and each id.
-void check_source(Reader& reader, const Node& node, const TensorSource& source, const std::string& path, bool tokens,
-                  const Wanted& wanted) {
+void check_source(Reader& reader, const Node& node, const TensorSource& source, const std::string& path,
+                  const Expected& expected) {
+  const bool tokens = expected.tokens();
   if (source.from == TensorSource::From::values && source.integers != tokens) {
     reader.report(
         source.mark, below(path, tokens ? "values" : "tokens"),
-        tokens ? "got features, but " + wanted.who + " has an embedding and takes token ids; write tokens: [[...]]"
-               : "got token ids, but " + wanted.who + " has no " + wanted.lacks +
-                     " and takes features; write values: [[[...]]]");
+        tokens ? "got features, but " + expected.who + " has an embedding and takes token ids; write tokens: [[...]]"
+               : "got token ids, but " + expected.who + " has no " + expected.lacks + " of token ids and takes " +
+                     expected.text());
     return;
   }
-  check_shape(reader, source, path, tokens, wanted.width, wanted.longest, wanted.limit);
-  if (const Node* ids = node.find("tokens"); ids != nullptr && tokens && wanted.vocab_size > 0) {
-    check_tokens(reader, *ids, wanted.vocab_size, below(path, "tokens"));
+  check_shape(reader, source, path, expected);
+  if (const Node* ids = node.find("tokens"); ids != nullptr && tokens && expected.vocab_size > 0) {
+    check_tokens(reader, *ids, expected.vocab_size, below(path, "tokens"));
   }
 }
 
@@ -194,15 +207,10 @@ void read_memory(Reader& reader, const Node& node, const ModelPlan& model, Node&
   }
   if (!expect_map(reader, *memory, path, "a map with one of tokens, values, file, random")) return;
   Node section = map_node(memory->mark);
-  const bool tokens = model.encoder && model.encoder->embedding;
   input.memory = read_source(reader, *memory, path, memory_table(), {"tokens", "values", "file", "random"}, section);
-  check_source(reader, *memory, input.memory, path, tokens,
-               {.vocab_size = model.memory_vocab_size(),
-                .width = model.memory_width(),
-                .longest = model.longest_memory(),
-                .limit = "model.encoder.context_length",
-                .who = model.encoder ? "the encoder" : "the model",
-                .lacks = model.encoder ? "embedding" : "encoder"});
+  check_source(reader, *memory, input.memory, path,
+               {wanted_memory(model), model.longest_memory(), "model.encoder.context_length",
+                model.encoder ? "the encoder" : "the model", model.encoder ? "embedding" : "encoder"});
   input.memory_mask = read_mask_source(reader, *memory, path, input.memory,
                                        model.takes_memory_mask() || !model.takes_memory(), section);
   set(resolved, "memory", std::move(section));
@@ -211,24 +219,24 @@ void read_memory(Reader& reader, const Node& node, const ModelPlan& model, Node&
 /// From here on two ids could become one number.
 constexpr double kTooLargeId = 9007199254740992;  // 2^53
 
-void read_document_ids(Reader& reader, const Node& node, const ModelPlan& model, Node& resolved, InputPlan& input) {
-  const Node* given = node.find("document_ids");
-  const std::string path = "input.document_ids";
-  if (given == nullptr || spec::is_null(*given)) return;
-  auto& source = input.document_ids;
-  if (!model.takes_document_ids() && !model.blocks.empty()) {
-    reader.report(given->mark, path, "has no effect: no layer of the model reads document ids");
-  }
+/// One integer for each token: document_ids, positions, token_types. needless: why it has no effect; empty = it has.
+TensorSource read_ids(Reader& reader, const Node& node, const std::string& key, const std::string& needless,
+                      const TensorSource& of, Node& resolved) {
+  const Node* given = node.find(key);
+  const auto path = below("input", key);
+  TensorSource source;
+  if (given == nullptr || spec::is_null(*given)) return source;
+  if (!needless.empty()) reader.report(given->mark, path, "has no effect: " + needless);
   if (given->type == Node::Type::map) {
     Node section = map_node(given->mark);
-    source = read_source(reader, *given, path, document_ids_table(), {"file"}, section);
-    set(resolved, "document_ids", std::move(section));
-    return;
+    source = read_source(reader, *given, path, ids_table(), {"file"}, section);
+    set(resolved, key, std::move(section));
+    return source;
   }
   auto nested = read_nested(reader, *given, path, Element::integer);
-  if (!nested) return;
-  const bool known = input.x.shape.size() >= 2;
-  const std::vector<std::int64_t> expected(input.x.shape.begin(), input.x.shape.begin() + (known ? 2 : 0));
+  if (!nested) return source;
+  const bool known = of.shape.size() >= 2;
+  const std::vector<std::int64_t> expected(of.shape.begin(), of.shape.begin() + (known ? 2 : 0));
   if (nested->shape.size() != 2 || (known && nested->shape != expected)) {
     reader.report(
         given->mark, path,
@@ -237,12 +245,50 @@ void read_document_ids(Reader& reader, const Node& node, const ModelPlan& model,
   if (std::ranges::any_of(nested->values, [](double id) { return std::abs(id) >= kTooLargeId; })) {
     reader.report(given->mark, path, "got an id of 2^53 or more, expected smaller ones");
   }
-  source.from = TensorSource::From::values;
+  if (key != "document_ids" && std::ranges::any_of(nested->values, [](double id) { return id < 0; })) {
+    reader.report(given->mark, path, "got a negative number, expected 0 or more");
+  }
+  source = {.from = TensorSource::From::values, .values = std::move(nested->values), .shape = std::move(nested->shape)};
   source.integers = true;
-  source.values = std::move(nested->values);
-  source.shape = std::move(nested->shape);
   source.mark = given->mark;
-  set(resolved, "document_ids", *given);
+  set(resolved, key, *given);
+  return source;
+}
+
+/// Why document ids have no effect; empty = they have.
+std::string why_no_documents(const ModelPlan& model) {
+  if (model.blocks.empty() || model.takes_document_ids()) return "";
+  for (const auto& place : walk_attentions(model)) {
+    if (place.in_encoder || place.claims->memory || place.claims->document_ids) continue;
+    const bool some = std::ranges::any_of(walk_attentions(model), [](const Place& other) {
+      return !other.in_encoder && !other.claims->memory && other.claims->document_ids;
+    });
+    if (some) return place.path + ": " + leak_text(place);
+  }
+  return "no layer of the model reads document ids";
+}
+
+void read_per_token(Reader& reader, const Node& node, const ModelPlan& model, Node& resolved, InputPlan& input) {
+  const bool unknown = model.blocks.empty();
+  const auto read = [&](const char* key, const std::string& needless) {
+    return read_ids(reader, node, key, needless, input.x, resolved);
+  };
+  input.document_ids = read("document_ids", why_no_documents(model));
+  input.positions = read(
+      "positions", unknown || model.takes_positions() ? "" : "neither the embedding nor a layer follows positions");
+  input.token_types =
+      read("token_types", unknown || model.takes_token_types() ? "" : "the model's embedding has no n_token_types");
+}
+
+/// Learned latents stand in the place of an input.
+void refuse_x(Reader& reader, const Node& node, const ModelPlan& model) {
+  for (const auto* key : {"tokens", "values", "file", "random"}) {
+    const Node* given = node.find(key);
+    if (given == nullptr || spec::is_null(*given)) continue;
+    reader.report(
+        given->mark, below("input", key),
+        "has no effect: '" + model.embedding.component.variant->name + "' takes no input; write it under memory");
+  }
 }
 
 void check_device(Reader& reader, const std::string& device, const Node& node) {
@@ -271,23 +317,23 @@ RunPlan read_run(Reader& reader, const Node* node, Node& resolved) {
         "no kernel is called '" + support::printable(keys.kernel) + "' (known: " + support::join(kernels, ", ") + ")",
         support::nearest(keys.kernel, kernels).value_or(""));
   }
-  return {keys.device, keys.dtype, keys.kernel, keys.seed, keys.threads};
+  return {keys.device, keys.dtype, keys.kernel, keys.seed, keys.threads, mark_of(section, "kernel")};
 }
 
 InputPlan read_input(Reader& reader, const Node* node, const ModelPlan& model, Node& resolved) {
   InputPlan input;
   if (node == nullptr || spec::is_null(*node)) return input;
   if (!expect_map(reader, *node, "input", "a map with one of tokens, values, file, random")) return input;
-  const bool tokens = model.embedding.has_value();
-  input.x = read_source(reader, *node, "input", input_table(), {"tokens", "values", "file", "random"}, resolved);
-  check_source(reader, *node, input.x, "input", tokens,
-               {.vocab_size = tokens ? model.embedding->vocab_size : 0,
-                .width = model.dims.d_model,
-                .longest = model.dims.context_length,
-                .limit = "model.context_length"});
+  if (model.takes_x()) {
+    input.x = read_source(reader, *node, "input", input_table(), {"tokens", "values", "file", "random"}, resolved);
+    check_source(reader, *node, input.x, "input",
+                 {wanted_input(model), model.dims.context_length, "model.context_length"});
+  } else {
+    refuse_x(reader, *node, model);
+  }
   input.key_mask =
       read_mask_source(reader, *node, "input", input.x, model.takes_key_mask() || model.blocks.empty(), resolved);
-  read_document_ids(reader, *node, model, resolved, input);
+  read_per_token(reader, *node, model, resolved, input);
   read_memory(reader, *node, model, resolved, input);
   return input;
 }

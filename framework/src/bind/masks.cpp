@@ -89,6 +89,32 @@ const Kind* kind_called(Reader& reader, const std::vector<Kind>& kinds, const Na
   return nullptr;
 }
 
+Node one_key(const std::string& key, Node value, const spec::Mark& mark) {
+  Node map = map_node(mark);
+  set(map, key, std::move(value));
+  return map;
+}
+
+/// causal, {window: 128}, {dilated: {size: 3, dilation: 2}}
+Node call_node(const std::string& kind, const ParamMap& values, const spec::Mark& mark) {
+  if (values.empty()) return scalar_node(kind, false, mark);
+  if (values.size() == 1) return one_key(kind, to_node(values.front().second, mark), mark);
+  Node parameters = map_node(mark);
+  for (const auto& [name, value] : values) {
+    if (!std::holds_alternative<std::monostate>(value.data)) set(parameters, name, to_node(value, mark));
+  }
+  return one_key(kind, std::move(parameters), mark);
+}
+
+Node form_node(const Mask& mask, const spec::Mark& mark) {
+  const auto [kind, values, parts] = mask.form();
+  if (parts.empty()) return call_node(kind, values, mark);
+  if (kind == "not") return one_key(kind, form_node(parts.front(), mark), mark);
+  Node list{.type = Node::Type::list, .mark = mark};
+  for (const auto& part : parts) list.items.push_back(form_node(part, mark));
+  return one_key(kind, std::move(list), mark);
+}
+
 }  // namespace
 
 std::optional<Mask> read_mask(Reader& reader, const Node& node, const std::string& path) {
@@ -120,6 +146,19 @@ std::optional<Mask> read_mask(Reader& reader, const Node& node, const std::strin
     reader.report(name->mark, inner, error.what());
     return {};
   }
+}
+
+spec::Node mask_node(const Mask& mask, const spec::Mark& mark) {
+  return mask.sees_everything() ? null_node(mark) : form_node(mask, mark);
+}
+
+spec::Node modifiers_node(const std::vector<ScoreModifier>& modifiers, const spec::Mark& mark) {
+  Node list{.type = Node::Type::list, .mark = mark};
+  for (const auto& modifier : modifiers) {
+    const auto [kind, values] = modifier.form();
+    list.items.push_back(call_node(kind, values, mark));
+  }
+  return list;
 }
 
 std::optional<std::vector<ScoreModifier>> read_modifiers(Reader& reader, const Node& node, const std::string& path) {

@@ -1,33 +1,33 @@
+// What a plan says of the model as a whole.
 #include "bind/plan.h"
 
 #include <algorithm>
 
+#include "bind/walk.h"
+
 namespace headwright::bind {
 namespace {
 
-/// How often `asked` holds for the claims of attentions that read the memory, or of those that read x.
+/// How often `asked` holds among attentions of one kind: those that read the memory, or those that read x.
 struct Counted {
   bool any = false, all = true;
-
-  void add(const Component& attention, const Claims& claims, bool of_memory, bool Claims::* asked) {
-    if (!attention || claims.memory != of_memory) return;
-    any = true;
-    all &= claims.*asked;
-  }
 };
 
 Counted counted(const StackPlan& stack, bool of_memory, bool Claims::* asked) {
   Counted result;
   for (const auto& block : stack.blocks) {
-    result.add(block.attention, block.claims, of_memory, asked);
-    result.add(block.cross_attention, block.cross_claims, of_memory, asked);
+    for (const auto& sublayer : block.sublayers) {
+      if (!sublayer.is_attention() || sublayer.claims.memory != of_memory) continue;
+      result.any = true;
+      result.all &= sublayer.claims.*asked;
+    }
   }
   return result;
 }
 
 }  // namespace
 
-Dims BlockPlan::feed_forward_dims() const {
+Dims SublayerPlan::dims_after() const {
   Dims after = dims;
   after.d_model = d_out;
   return after;
@@ -39,11 +39,14 @@ Dims StackPlan::last_dims() const {
   return last;
 }
 
+bool ModelPlan::takes_x() const { return !embedding || embedding.claims.takes != Takes::nothing; }
+
 bool ModelPlan::takes_memory() const { return counted(*this, true, &Claims::memory).any; }
 
 bool ModelPlan::takes_key_mask() const {
+  if (embedding && embedding.claims.takes != Takes::tokens && embedding.claims.takes != Takes::features) return false;
   const auto [any, all] = counted(*this, false, &Claims::key_mask);
-  return any && all;
+  return (any || (head && head.claims.key_mask)) && all;
 }
 
 bool ModelPlan::takes_memory_mask() const {
@@ -52,20 +55,29 @@ bool ModelPlan::takes_memory_mask() const {
 }
 
 bool ModelPlan::takes_document_ids() const {
-  return std::ranges::any_of(blocks, [](const BlockPlan& block) {
-    return (block.attention && block.claims.document_ids) || (block.cross_attention && block.cross_claims.document_ids);
-  });
+  const auto [any, all] = counted(*this, false, &Claims::document_ids);
+  return any && all;
 }
 
-std::int64_t ModelPlan::memory_vocab_size() const {
-  return encoder && encoder->embedding ? encoder->embedding->vocab_size : 0;
+bool ModelPlan::takes_positions() const {
+  if (embedding && embedding.claims.positions) return true;
+  return std::ranges::any_of(walk_attentions(*this),
+                             [](const Place& place) { return !place.in_encoder && place.claims->positions; });
 }
 
-std::int64_t ModelPlan::memory_width() const {
-  if (encoder) return encoder->dims.d_model;
-  return dims.d_memory != 0 ? dims.d_memory : dims.d_model;
-}
+bool ModelPlan::takes_token_types() const { return embedding && embedding.claims.n_token_types > 0; }
 
 std::int64_t ModelPlan::longest_memory() const { return encoder ? encoder->dims.context_length : 0; }
+
+Wanted wanted_input(const StackPlan& stack) {
+  if (!stack.embedding) return {.item_shape = {stack.dims.d_model}};
+  const auto& claims = stack.embedding.claims;
+  return {claims.takes, claims.vocab_size, claims.item_shape};
+}
+
+Wanted wanted_memory(const ModelPlan& model) {
+  if (model.encoder) return wanted_input(*model.encoder);
+  return {.item_shape = {model.dims.d_memory != 0 ? model.dims.d_memory : model.dims.d_model}};
+}
 
 }  // namespace headwright::bind

@@ -11,6 +11,11 @@ std::string below(const std::string& path, const std::string& key) { return path
 
 spec::Mark default_mark() { return {.file = "default"}; }
 
+const spec::Mark& mark_of(const spec::Node& map, const std::string& key) {
+  const auto* node = map.find(key);
+  return node == nullptr ? map.mark : node->mark;
+}
+
 spec::Node scalar_node(std::string text, bool quoted, const spec::Mark& mark) {
   return {.type = spec::Node::Type::scalar, .text = std::move(text), .quoted = quoted, .mark = mark};
 }

@@ -12,16 +12,29 @@ namespace headwright::bind {
 struct Reader {
   registry::Registry& registry;
   std::vector<Problem> problems;
+  int n_defaults_open = 0;  // components that are read since a default names them, one within the other
 
   void report(const spec::Mark& mark, const std::string& path, const std::string& message,
               const std::string& suggestion = "");
 };
+
+/// A map or value of the config and where it stands.
+struct Section {
+  const spec::Node* node = nullptr;
+  std::string path;  // "model", "model.encoder"
+};
+
+/// The sections in which a size may stand: the nearest first, the model last.
+using Sections = std::vector<Section>;
 
 /// "model" + "d_model" -> "model.d_model"
 std::string below(const std::string& path, const std::string& key);
 
 /// The mark of a value nobody wrote.
 spec::Mark default_mark();
+
+/// Where the value of `key` stands, or the map where it is left out.
+const spec::Mark& mark_of(const spec::Node& map, const std::string& key);
 
 /// Nodes for the resolved config.
 spec::Node scalar_node(std::string text, bool quoted, const spec::Mark& mark);

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <tuple>
 
+#include "bind/effective.h"
 #include "bind/input_section.h"
 #include "bind/model_section.h"
 #include "bind/reader.h"
 #include "bind/rows.h"
 #include "bind/tables.h"
+#include "bind/walk.h"
 #include "spec/scalars.h"
 
 namespace headwright::bind {
@@ -18,11 +20,7 @@ using spec::Node;
 /// A kernel that is asked for and that no layer can use would be ignored silently.
 void check_kernel(Reader& reader, const Node& root, const Plan& plan) {
   if (plan.run.kernel == "auto" || plan.model.blocks.empty()) return;
-  const auto uses_core = [](const StackPlan& stack) {
-    return std::ranges::any_of(stack.blocks,
-                               [](const BlockPlan& block) { return block.claims.core || block.cross_claims.core; });
-  };
-  if (uses_core(plan.model) || (plan.model.encoder && uses_core(*plan.model.encoder))) return;
+  if (std::ranges::any_of(walk_attentions(plan.model), [](const Place& it) { return it.claims->core; })) return;
   const Node* run = root.find("run");
   const Node* kernel = run == nullptr ? nullptr : run->find("kernel");
   if (kernel != nullptr) {
@@ -87,6 +85,7 @@ Plan resolve(const Node& root, registry::Registry& registry) {
   set(plan.resolved, "run", std::move(run));
   if (!input.entries.empty()) set(plan.resolved, "input", std::move(input));
   if (!reader.problems.empty()) throw ConfigError(in_order(std::move(reader.problems)));
+  write_effective(plan.model, *plan.resolved.find("model"));
   return plan;
 }
 

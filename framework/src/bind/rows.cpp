@@ -30,12 +30,30 @@ std::string misplaced_parameter(Reader& reader, const Node& map, const std::stri
   return "";
 }
 
+/// A section whose usual component has a parameter of that name: "model.embedding" for vocab_size.
+std::string of_a_section(Reader& reader, const std::string& key, const std::string& path) {
+  std::vector<const Table*> tables{&model_table(), &encoder_table()};
+  if (path.starts_with(encoder_table().name)) std::ranges::reverse(tables);  // the one at hand first
+  for (const auto* table : tables) {
+    for (const auto& row : table->rows) {
+      const auto* variant = row.limits.usual.empty() ? nullptr : reader.registry.find(std::string(row.limits.usual));
+      if (variant != nullptr && row_called(variant->params, key) != nullptr) {
+        return "'" + key + "' belongs under " + std::string(table->name) + "." + row.name;
+      }
+    }
+  }
+  return "";
+}
+
 void report_unknown(Reader& reader, const Rows& rows, const Node& map, const spec::Entry& entry,
                     const std::string& path) {
   std::vector<std::string> known = rows.others;
   for (const auto& row : rows.rows) known.push_back(row.name);
   std::ranges::sort(known);
-  const auto misplaced = misplaced_parameter(reader, map, entry.key);
+  auto misplaced = misplaced_parameter(reader, map, entry.key);
+  if (misplaced.empty() && path.starts_with("model") && std::ranges::find(known, entry.key) == known.end()) {
+    misplaced = of_a_section(reader, entry.key, path);
+  }
   const auto hint = misplaced.empty() ? hint_for(entry.key, known, path) : Hint{.remark = misplaced};
   std::string message = "unknown " + rows.what + " (known: " + support::join(known, ", ") + ")";
   if (!hint.remark.empty()) message += "; " + hint.remark;
@@ -63,10 +81,8 @@ RowValues read_rows(Reader& reader, const Rows& rows, const Node& map, const std
     if (node == nullptr && row.limits.required) {
       reader.report(map.mark, below(path, row.name), "missing, expected " + expected_text(row) + ": " + row.doc);
       read.whole = false;
-    } else if (node == nullptr) {
-      read.values.emplace_back(row.name, row.default_value);
-      set(resolved, row.name, to_node(row.default_value, default_mark()));
-    } else if (auto value = read_value(reader, row, *node, below(path, row.name))) {
+    } else if (auto value = node == nullptr ? read_default(reader, row, map.mark, below(path, row.name))
+                                            : read_value(reader, row, *node, below(path, row.name))) {
       read.values.emplace_back(row.name, std::move(value->value));
       set(resolved, row.name, std::move(value->resolved));
     } else {

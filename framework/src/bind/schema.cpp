@@ -3,8 +3,10 @@
 #include <cmath>
 
 #include "bind/tables.h"
+#include "bind/values.h"
 #include "headwright/attend.h"
 #include "headwright/mask_kinds.h"
+#include "spec/scalars.h"
 
 namespace headwright::bind {
 namespace {
@@ -19,6 +21,20 @@ Json number(double value) {
   return value;
 }
 
+/// What the limits of a number say, added to its type.
+void bound(Json& type, const Limits& limits) {
+  if (std::isfinite(limits.min)) type[limits.min_excluded ? "exclusiveMinimum" : "minimum"] = number(limits.min);
+  if (std::isfinite(limits.max)) type[limits.max_excluded ? "exclusiveMaximum" : "maximum"] = number(limits.max);
+}
+
+Json text(const Limits& limits) {
+  Json type = {{"type", "string"}};
+  for (const auto choice : limits.choices) {
+    if (!choice.empty()) type["enum"].push_back(choice);
+  }
+  return type;
+}
+
 Json single(const ParamSpec& row) {
   Json type;
   switch (row.type) {
@@ -31,8 +47,11 @@ Json single(const ParamSpec& row) {
       type = {{"type", "number"}};
       break;
     case ParamType::text:
-      type = {{"type", "string"}};
-      break;
+      return text(row.limits);
+    case ParamType::number_or_text:
+      type = {{"type", "number"}};
+      bound(type, row.limits);
+      return {{"anyOf", {std::move(type), text(row.limits)}}};
     case ParamType::mask:
       return {{"anyOf", {reference("mask"), {{"type", "null"}}}}};
     case ParamType::modifiers:
@@ -40,32 +59,8 @@ Json single(const ParamSpec& row) {
     case ParamType::component:
       return {{"anyOf", {reference(std::string(to_string(row.limits.kind))), {{"type", "null"}}}}};
   }
-  const auto& limits = row.limits;
-  if (std::isfinite(limits.min)) type[limits.min_excluded ? "exclusiveMinimum" : "minimum"] = number(limits.min);
-  if (std::isfinite(limits.max)) type[limits.max_excluded ? "exclusiveMaximum" : "maximum"] = number(limits.max);
-  for (const auto choice : limits.choices) {
-    if (!choice.empty()) type["enum"].push_back(choice);
-  }
+  bound(type, row.limits);
   return type;
-}
-
-Json default_json(const Value& value) {
-  struct ToJson {
-    Json operator()(bool flag) const { return flag; }
-    Json operator()(std::int64_t integer) const { return integer; }
-    Json operator()(double real) const { return number(real); }
-    Json operator()(const std::string& text) const { return text; }
-    Json operator()(const std::vector<Value>& list) const {
-      auto array = Json::array();
-      for (const auto& element : list) array.push_back(default_json(element));
-      return array;
-    }
-    Json operator()(const std::vector<ScoreModifier>&) const { return Json::array(); }
-    Json operator()(const std::monostate&) const { return nullptr; }
-    Json operator()(const Mask&) const { return nullptr; }
-    Json operator()(const Component&) const { return nullptr; }
-  };
-  return std::visit(ToJson{}, value.data);
 }
 
 Json property(const ParamSpec& row) {
@@ -73,7 +68,7 @@ Json property(const ParamSpec& row) {
   if (row.is_list) type = {{"type", "array"}, {"items", std::move(type)}};
   if (row.is_optional) type = {{"anyOf", {std::move(type), {{"type", "null"}}}}};
   type["description"] = row.doc;
-  if (!row.limits.required) type["default"] = default_json(row.default_value);
+  if (!row.limits.required) type["default"] = as_json(to_node(row.default_value, default_mark()));
   return type;
 }
 
@@ -98,6 +93,14 @@ Json object(const Table& table, const std::map<std::string, Json>& structures) {
   return schema;
 }
 
+/// The variant that a map of this kind means without a name; empty = none.
+std::string usual_of(Kind kind) {
+  for (const auto& row : model_table().rows) {
+    if (row.type == ParamType::component && row.limits.kind == kind) return std::string(row.limits.usual);
+  }
+  return "";
+}
+
 /// A bare name, or a map of the name and its parameters.
 Json component(registry::Registry& registry, Kind kind) {
   Json choices = Json::array();
@@ -107,7 +110,7 @@ Json component(registry::Registry& registry, Kind kind) {
     Json schema = object(variant->params);
     schema["description"] = variant->summary;
     schema["properties"]["name"] = {{"const", variant->name}};
-    schema["required"].push_back("name");
+    if (variant->name != usual_of(kind)) schema["required"].push_back("name");
     choices.push_back(std::move(schema));
   }
   return {{"anyOf", std::move(choices)}};
@@ -165,32 +168,65 @@ Json layers() {
 
 Json blocks() { return {{"type", "object"}, {"minProperties", 1}, {"additionalProperties", reference("block")}}; }
 
+Json positions() { return optional_section(object(positions_table().rows)); }
+
 Json encoder() {
-  return object(encoder_table(), {{"embedding", optional_section(object(encoder_embedding_table().rows))},
-                                  {"blocks", blocks()},
-                                  {"layers", layers()}});
+  return object(encoder_table(), {{"positions", positions()}, {"blocks", blocks()}, {"layers", layers()}});
 }
 
 Json model() {
-  return object(model_table(), {{"embedding", optional_section(object(embedding_table().rows))},
+  return object(model_table(), {{"positions", positions()},
                                 {"encoder", optional_section(encoder())},
                                 {"blocks", blocks()},
-                                {"layers", layers()},
-                                {"head", optional_section(object(head_table().rows))}});
+                                {"layers", layers()}});
+}
+
+Json block() {
+  const Json sublayers = {{"type", "array"}, {"minItems", 1}, {"items", object(sublayer_table().rows)}};
+  return object(block_table(), {{"sublayers", sublayers}});
 }
 
 Json input(const Table& table) {
-  Json file = object(document_ids_table().rows);
+  Json file = object(ids_table().rows);
   file["required"] = {"file"};
-  const Json document_ids = {{"anyOf", {nested("integer", 2), std::move(file)}}};
-  std::map<std::string, Json> structures{{"values", nested("number", 3)},         {"tokens", nested("integer", 2)},
-                                         {"random", object(random_table().rows)}, {"lengths", nested("integer", 1)},
-                                         {"key_mask", nested("boolean", 2)},      {"memory", reference("memory")},
-                                         {"document_ids", document_ids}};
+  const Json ids = {{"anyOf", {nested("integer", 2), std::move(file)}}};
+  std::map<std::string, Json> structures{{"values", nested("number", 3)},
+                                         {"tokens", nested("integer", 2)},
+                                         {"random", object(random_table().rows)},
+                                         {"lengths", nested("integer", 1)},
+                                         {"key_mask", nested("boolean", 2)},
+                                         {"memory", reference("memory")},
+                                         {"document_ids", ids},
+                                         {"positions", ids},
+                                         {"token_types", ids}};
   return object(table, structures);
 }
 
 }  // namespace
+
+Json as_json(const spec::Node& node) {
+  switch (node.type) {
+    case spec::Node::Type::null:
+      return nullptr;
+    case spec::Node::Type::list: {
+      auto list = Json::array();
+      for (const auto& item : node.items) list.push_back(as_json(item));
+      return list;
+    }
+    case spec::Node::Type::map: {
+      auto object = Json::object();
+      for (const auto& [key, mark, value] : node.entries) object[key] = as_json(value);
+      return object;
+    }
+    case spec::Node::Type::scalar:
+      break;
+  }
+  if (spec::is_null(node)) return nullptr;
+  if (const auto flag = spec::as_bool(node); flag.value) return *flag.value;
+  if (const auto integer = spec::as_integer(node); integer.value) return *integer.value;
+  if (const auto number = spec::as_number(node); number.value) return *number.value;
+  return node.text;
+}
 
 Json schema(registry::Registry& registry) {
   Json root = object(top_table(), {{"model", reference("model")},
@@ -200,7 +236,7 @@ Json schema(registry::Registry& registry) {
   schema.update(root);
   auto& definitions = schema["definitions"];
   definitions["model"] = model();
-  definitions["block"] = object(block_table().rows);
+  definitions["block"] = block();
   for (const auto kind : kKinds) definitions[std::string(to_string(kind))] = component(registry, kind);
   definitions["mask"] = mask();
   definitions["modifier"] = {{"anyOf", named(modifier_kinds())}};

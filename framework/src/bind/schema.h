@@ -5,11 +5,15 @@
 #include <vector>
 
 #include "registry/registry.h"
+#include "spec/node.h"
 
 namespace headwright::bind {
 
 /// JSON Schema, draft-07.
 nlohmann::ordered_json schema(registry::Registry& registry);
+
+/// What a config says, as JSON.
+nlohmann::ordered_json as_json(const spec::Node& node);
 
 /// Tables of every key of the framework.
 std::string markdown();

@@ -14,6 +14,10 @@ std::vector<Structure> input_structures() {
   structures.push_back({"key_mask", "true = visible, as nested lists: batch, seq"});
   structures.push_back(
       {"document_ids", "tokens of one document share a number, as nested lists: batch, seq; or a file"});
+  structures.push_back(
+      {"positions", "where each token stands, as nested lists: batch, seq; or a file; absent = see model.positions"});
+  structures.push_back(
+      {"token_types", "the kind of each token, as nested lists: batch, seq; or a file; absent = all 0"});
   structures.push_back({"memory", "what cross-attention reads, or what the encoder does"});
   return structures;
 }
@@ -47,45 +51,42 @@ const Table& top_table() {
 const Table& model_table() {
   static const Table table{"model",
                            specs_of<ModelKeys>(),
-                           {{"embedding", "token ids to features; absent = features come in"},
-                            {"encoder", "makes of the memory what the layers read; absent = they read it as it comes"},
+                           {{"positions", "how positions are counted where the input gives none"},
+                            {"encoder", "encodes the memory; absent = cross-attention reads it unencoded"},
                             {"blocks", "named blocks", true},
-                            {"layers", "the stack, first to last; absent = the only block, once"},
-                            {"head", "linear layer from features to the output; absent = features come out"}}};
-  return table;
-}
-
-const Table& embedding_table() {
-  static const Table table{"model.embedding", specs_of<EmbeddingKeys>(), {}};
+                            {"layers", "the stack, first to last; absent = the only block, once"}}};
   return table;
 }
 
 const Table& encoder_table() {
   static const Table table{"model.encoder",
                            specs_of<EncoderKeys>(),
-                           {{"embedding", "token ids to features; absent = features come in"},
+                           {{"positions", "how positions are counted"},
                             {"blocks", "named blocks", true},
                             {"layers", "the stack, first to last; absent = the only block, once"}}};
   return table;
 }
 
-const Table& encoder_embedding_table() {
-  static const Table table{"model.encoder.embedding", specs_of<EncoderEmbeddingKeys>(), {}};
+const Table& positions_table() {
+  static const Table table{"model.positions", specs_of<PositionsKeys>(), {}};
   return table;
 }
 
 const Table& block_table() {
-  static const Table table{"model.blocks.NAME", specs_of<BlockKeys>(), {}};
+  static const Table table{
+      "model.blocks.NAME",
+      specs_of<BlockKeys>(),
+      {{"sublayers", "the long form, in place of order, norm, dropout and the components: a list, first to last"}}};
+  return table;
+}
+
+const Table& sublayer_table() {
+  static const Table table{"model.blocks.NAME.sublayers", specs_of<SublayerKeys>(), {}};
   return table;
 }
 
 const Table& layer_table() {
   static const Table table{"model.layers", specs_of<LayerKeys>(), {}};
-  return table;
-}
-
-const Table& head_table() {
-  static const Table table{"model.head", specs_of<HeadKeys>(), {}};
   return table;
 }
 
@@ -104,8 +105,8 @@ const Table& memory_table() {
   return table;
 }
 
-const Table& document_ids_table() {
-  static const Table table{"input.document_ids", specs_of<SourceKeys>(), {}};
+const Table& ids_table() {
+  static const Table table{"input.document_ids, input.positions, input.token_types", specs_of<SourceKeys>(), {}};
   return table;
 }
 
@@ -115,19 +116,8 @@ const Table& random_table() {
 }
 
 std::vector<const Table*> all_tables() {
-  return {&top_table(),
-          &model_table(),
-          &embedding_table(),
-          &block_table(),
-          &layer_table(),
-          &encoder_table(),
-          &encoder_embedding_table(),
-          &head_table(),
-          &run_table(),
-          &input_table(),
-          &memory_table(),
-          &document_ids_table(),
-          &random_table()};
+  return {&top_table(),     &model_table(), &positions_table(), &block_table(),  &sublayer_table(), &layer_table(),
+          &encoder_table(), &run_table(),   &input_table(),     &memory_table(), &ids_table(),      &random_table()};
 }
 
 }  // namespace headwright::bind

@@ -24,108 +24,150 @@ struct TopKeys {
   }
 };
 
-struct ModelKeys {
-  std::int64_t d_model = 0;
-  std::int64_t n_heads = 1;
-  std::optional<std::int64_t> n_kv_heads, d_head, context_length, d_memory;
-  Component final_norm;
-
-  static constexpr auto fields() {
-    return std::tuple{
-        field("d_model", &ModelKeys::d_model, "width of the features between layers", required() | at_least(1)),
-        field("n_heads", &ModelKeys::n_heads, "attention heads per layer", at_least(1)),
-        field("n_kv_heads", &ModelKeys::n_kv_heads, "heads of keys and values; absent = n_heads, 1 = multi-query",
-              at_least(1)),
-        field("d_head", &ModelKeys::d_head, "width of a head; absent = d_model / n_heads", at_least(1)),
-        field("context_length", &ModelKeys::context_length, "longest sequence, in tokens", at_least(1)),
-        field("d_memory", &ModelKeys::d_memory, "width of the memory that cross-attention reads; absent = d_model",
-              at_least(1)),
-        field("final_norm", &ModelKeys::final_norm, "norm after the last layer", component_of(Kind::norm)),
-    };
-  }
-};
-
-struct EncoderKeys {
-  std::optional<std::int64_t> d_model, n_heads, n_kv_heads, d_head, context_length;
-  Component final_norm;
-
-  static constexpr auto fields() {
-    return std::tuple{
-        field("d_model", &EncoderKeys::d_model, "width of the features between layers; absent = model.d_model",
-              at_least(1)),
-        field("n_heads", &EncoderKeys::n_heads, "attention heads per layer; absent = model.n_heads", at_least(1)),
-        field("n_kv_heads", &EncoderKeys::n_kv_heads,
-              "heads of keys and values; absent = n_heads where that is given, else model.n_kv_heads", at_least(1)),
-        field("d_head", &EncoderKeys::d_head,
-              "width of a head; absent = d_model / n_heads where one of them is given, "
-              "else model.d_head",
-              at_least(1)),
-        field("context_length", &EncoderKeys::context_length,
-              "longest memory, in tokens; absent = model.context_length", at_least(1)),
-        field("final_norm", &EncoderKeys::final_norm, "norm after the last layer", component_of(Kind::norm)),
-    };
-  }
-};
-
-struct EncoderEmbeddingKeys {
-  bool tied = false;
-  std::optional<std::int64_t> vocab_size;
-  Component position;
-  double dropout = 0;
-
-  static constexpr auto fields() {
-    return std::tuple{
-        field("tied", &EncoderEmbeddingKeys::tied, "share the matrix of the model's own token embedding"),
-        field("vocab_size", &EncoderEmbeddingKeys::vocab_size,
-              "number of token ids; absent = that of the shared matrix", at_least(1)),
-        field("position", &EncoderEmbeddingKeys::position, "positions added to the token embedding",
-              component_of(Kind::position)),
-        field("dropout", &EncoderEmbeddingKeys::dropout, "probability of dropping an element of the sum, in training",
-              probability()),
-    };
-  }
-};
-
-struct EmbeddingKeys {
-  std::int64_t vocab_size = 0;
-  Component position;
-  double dropout = 0;
-
-  static constexpr auto fields() {
-    return std::tuple{
-        field("vocab_size", &EmbeddingKeys::vocab_size, "number of token ids", required() | at_least(1)),
-        field("position", &EmbeddingKeys::position, "positions added to the token embedding",
-              component_of(Kind::position)),
-        field("dropout", &EmbeddingKeys::dropout, "probability of dropping an element of the sum, in training",
-              probability()),
-    };
-  }
-};
-
-struct BlockKeys {
-  std::string order = "pre_norm";
-  Component norm, attention, cross_attention, feed_forward;
-  double dropout = 0;
-  std::optional<std::string> kernel;
+/// Heads of attention, as a model, its encoder and a block may give them.
+struct HeadSizes {
   std::optional<std::int64_t> n_heads, n_kv_heads, d_head;
 
+  static constexpr auto rows() {
+    return std::tuple{
+        field("n_heads", &HeadSizes::n_heads,
+              "attention heads; absent = those of the section around it, 1 in the model", at_least(1)),
+        field("n_kv_heads", &HeadSizes::n_kv_heads,
+              "heads of keys and values, 1 = multi-query; absent = n_heads where this section gives it, else those of "
+              "the section around it",
+              at_least(1)),
+        field("d_head", &HeadSizes::d_head,
+              "width of a head; absent = that of the section around it, or d_model / n_heads", at_least(1)),
+    };
+  }
+};
+
+/// What stands around the blocks of a model and of its encoder.
+struct StackKeys : HeadSizes {
+  std::optional<std::int64_t> context_length;
+  Component embedding, final_norm;
+
+  static constexpr auto rows() {
+    return std::tuple_cat(
+        HeadSizes::rows(),
+        std::tuple{
+            field("context_length", &StackKeys::context_length,
+                  "longest sequence, in tokens; absent = without a limit, in an encoder that of the model",
+                  at_least(1)),
+            field("embedding", &StackKeys::embedding, "stem: input to features; absent = features come in",
+                  component_of(Kind::embedding, "token_embedding")),
+            field("final_norm", &StackKeys::final_norm, "norm after the last layer", component_of(Kind::norm)),
+        });
+  }
+};
+
+struct ModelKeys : StackKeys {
+  std::int64_t d_model = 0;
+  std::optional<std::int64_t> d_memory;
+  Component head;
+
+  static constexpr auto fields() {
+    return std::tuple_cat(std::tuple{field("d_model", &ModelKeys::d_model, "width of the features between layers",
+                                           required() | at_least(1))},
+                          StackKeys::rows(),
+                          std::tuple{
+                              field("d_memory", &ModelKeys::d_memory,
+                                    "width of the memory that cross-attention reads; absent = d_model", at_least(1)),
+                              field("head", &ModelKeys::head, "features to the output; absent = features come out",
+                                    component_of(Kind::head, "linear_head")),
+                          });
+  }
+};
+
+struct EncoderKeys : StackKeys {
+  std::optional<std::int64_t> d_model;
+
+  static constexpr auto fields() {
+    return std::tuple_cat(
+        std::tuple{field("d_model", &EncoderKeys::d_model,
+                         "width of the features between layers; absent = model.d_model", at_least(1))},
+        StackKeys::rows());
+  }
+};
+
+struct PositionsKeys {
+  std::string count = "all", restart = "never";
+
   static constexpr auto fields() {
     return std::tuple{
-        field("order", &BlockKeys::order, "where the norms and residuals stand; plain = neither",
-              one_of("pre_norm", "post_norm", "parallel", "plain")),
-        field("norm", &BlockKeys::norm, "norm of each sub-layer", component_of(Kind::norm)),
-        field("attention", &BlockKeys::attention, "mixes tokens", component_of(Kind::attention)),
-        field("cross_attention", &BlockKeys::cross_attention,
+        field("count", &PositionsKeys::count,
+              "tokens that are counted: all, or those that the key mask shows, so that padding on the left shifts "
+              "nothing",
+              one_of("all", "visible")),
+        field("restart", &PositionsKeys::restart, "where counting starts again from 0", one_of("never", "document")),
+    };
+  }
+};
+
+/// The components that a sublayer may be, of which a block has one each and an entry of `sublayers` exactly one.
+struct SlotKeys {
+  Component attention, cross_attention, feed_forward;
+
+  static constexpr auto rows() {
+    return std::tuple{
+        field("attention", &SlotKeys::attention, "mixes tokens", component_of(Kind::attention)),
+        field("cross_attention", &SlotKeys::cross_attention,
               "reads the memory, between attention and feed_forward; a variant's `cross` is true here",
               component_of(Kind::attention)),
-        field("feed_forward", &BlockKeys::feed_forward, "works on each token alone", component_of(Kind::feed_forward)),
-        field("dropout", &BlockKeys::dropout, "probability of dropping an element before a residual, in training",
-              probability()),
-        field("kernel", &BlockKeys::kernel, "attention kernel of this block; absent = run.kernel"),
-        field("n_heads", &BlockKeys::n_heads, "attention heads; absent = model.n_heads", at_least(1)),
-        field("n_kv_heads", &BlockKeys::n_kv_heads, "heads of keys and values; absent = model.n_kv_heads", at_least(1)),
-        field("d_head", &BlockKeys::d_head, "width of a head; absent = model.d_head", at_least(1)),
+        field("feed_forward", &SlotKeys::feed_forward, "works on each token alone", component_of(Kind::feed_forward)),
     };
+  }
+};
+
+struct BlockKeys : HeadSizes, SlotKeys {
+  std::string order = "pre_norm";
+  Component norm;
+  double dropout = 0;
+  std::optional<std::string> kernel;
+
+  static constexpr auto fields() {
+    return std::tuple_cat(
+        std::tuple{
+            field("order", &BlockKeys::order, "where the norms and residuals stand; plain = neither",
+                  one_of("pre_norm", "post_norm", "parallel", "plain")),
+            field("norm", &BlockKeys::norm, "norm of each sublayer", component_of(Kind::norm)),
+        },
+        SlotKeys::rows(),
+        std::tuple{
+            field("dropout", &BlockKeys::dropout, "probability of dropping an element before a residual, in training",
+                  probability()),
+            field("kernel", &BlockKeys::kernel, "attention kernel of this block; absent = run.kernel"),
+        },
+        HeadSizes::rows());
+  }
+};
+
+/// One entry of a block's long form.
+struct SublayerKeys : SlotKeys {
+  std::optional<std::string> name, shared_norm;
+  Component norm, output_norm, residual_norm;
+  std::string input = "previous";
+  bool residual = true;
+  double residual_scale = 1, dropout = 0;
+
+  static constexpr auto fields() {
+    return std::tuple_cat(
+        std::tuple{field("name", &SublayerKeys::name, "of its module; absent = the key of its component")},
+        SlotKeys::rows(),
+        std::tuple{
+            field("norm", &SublayerKeys::norm, "norm of what goes in", component_of(Kind::norm)),
+            field("shared_norm", &SublayerKeys::shared_norm,
+                  "an earlier sublayer whose normalised input this one reads too, in place of a norm of its own"),
+            field("output_norm", &SublayerKeys::output_norm, "norm of what comes out, before it joins the residual",
+                  component_of(Kind::norm)),
+            field("residual_norm", &SublayerKeys::residual_norm, "norm after the residual", component_of(Kind::norm)),
+            field("input", &SublayerKeys::input, "what it reads: what came before it, or the block's own input",
+                  one_of("previous", "block")),
+            field("residual", &SublayerKeys::residual, "add what comes out to what came before"),
+            field("residual_scale", &SublayerKeys::residual_scale, "factor on what is added to the residual"),
+            field("dropout", &SublayerKeys::dropout,
+                  "probability of dropping an element before the residual, in training", probability()),
+        });
   }
 };
 
@@ -135,25 +177,14 @@ struct LayerKeys {
   std::optional<std::string> use;
   std::optional<std::vector<std::string>> pattern;
   std::int64_t repeat = 1;
+  bool shared = false;
 
   static constexpr auto fields() {
     return std::tuple{
         field("use", &LayerKeys::use, "name of a block under model.blocks"),
         field("pattern", &LayerKeys::pattern, "names of blocks, one layer each"),
         field("repeat", &LayerKeys::repeat, "how often the block or the pattern is repeated", between(1, kMostLayers)),
-    };
-  }
-};
-
-struct HeadKeys {
-  bool tied = false, bias = false;
-  std::optional<std::int64_t> d_out;
-
-  static constexpr auto fields() {
-    return std::tuple{
-        field("tied", &HeadKeys::tied, "share the matrix of the token embedding"),
-        field("bias", &HeadKeys::bias, "add a bias"),
-        field("d_out", &HeadKeys::d_out, "width of the output; absent = vocab_size", at_least(1)),
+        field("shared", &LayerKeys::shared, "let every repetition be the same module with the same weights"),
     };
   }
 };
@@ -170,7 +201,8 @@ struct RunKeys {
               one_of("float32", "float64", "bfloat16", "float16")),
         field("kernel", &RunKeys::kernel, "attention kernel; auto = the first that can express the layer"),
         field("seed", &RunKeys::seed, "of the random weights", at_least(0)),
-        field("threads", &RunKeys::threads, "processor threads; absent = what the process may use", between(1, 4096)),
+        field("threads", &RunKeys::threads, "threads; absent = OMP_NUM_THREADS, else one for each usable processor",
+              between(1, 4096)),
     };
   }
 };
@@ -215,16 +247,15 @@ struct Table {
 
 const Table& top_table();
 const Table& model_table();
-const Table& embedding_table();
 const Table& encoder_table();
-const Table& encoder_embedding_table();
+const Table& positions_table();
+const Table& sublayer_table();
 const Table& block_table();
 const Table& layer_table();
-const Table& head_table();
 const Table& run_table();
 const Table& input_table();   // of x
 const Table& memory_table();  // of the memory, within the input
-const Table& document_ids_table();
+const Table& ids_table();     // of document_ids, positions and token_types, within the input
 const Table& random_table();
 std::vector<const Table*> all_tables();
 

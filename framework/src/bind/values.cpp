@@ -21,6 +21,7 @@ std::string noun(const ParamSpec& row) {
     case ParamType::integer:
       return "an integer";
     case ParamType::number:
+    case ParamType::number_or_text:
       return "a number";
     case ParamType::text:
       return "a text";
@@ -53,8 +54,11 @@ std::vector<std::string> choices_of(const Limits& limits) {
 }
 
 std::string one_text(const ParamSpec& row) {
-  if (const auto choices = choices_of(row.limits); !choices.empty()) return "one of " + support::join(choices, ", ");
-  return noun(row) + limits_text(row.limits);
+  const auto choices = choices_of(row.limits);
+  if (choices.empty()) return noun(row) + limits_text(row.limits);
+  const auto choice = (choices.size() == 1 ? "" : "one of ") + support::join(choices, ", ");
+  if (row.type == ParamType::number_or_text) return noun(row) + limits_text(row.limits) + ", or " + choice;
+  return "one of " + support::join(choices, ", ");
 }
 
 bool within(const Limits& limits, double number) {
@@ -93,6 +97,13 @@ std::optional<Value> read_text(Reader& reader, const ParamSpec& row, const Node&
   return {};
 }
 
+/// A number is one whatever the choices are; anything else is meant as one of them.
+std::optional<Value> read_number_or_text(Reader& reader, const ParamSpec& row, const Node& node,
+                                         const std::string& path) {
+  const auto number = spec::as_number(node);
+  return number.value ? checked(reader, row, node, path, number) : read_text(reader, row, node, path);
+}
+
 std::optional<Value> read_single(Reader& reader, const ParamSpec& row, const Node& node, const std::string& path) {
   if (node.type != Node::Type::scalar || spec::is_null(node)) {
     refuse(reader, row, node, path, node.what());
@@ -105,6 +116,8 @@ std::optional<Value> read_single(Reader& reader, const ParamSpec& row, const Nod
       return checked(reader, row, node, path, spec::as_integer(node));
     case ParamType::number:
       return checked(reader, row, node, path, spec::as_number(node));
+    case ParamType::number_or_text:
+      return read_number_or_text(reader, row, node, path);
     default:
       return read_text(reader, row, node, path);
   }
@@ -129,6 +142,12 @@ std::optional<ReadValue> read_list(Reader& reader, const ParamSpec& row, const N
 
 bool absent_allowed(const ParamSpec& row) {
   return row.is_optional || row.type == ParamType::component || row.type == ParamType::mask;
+}
+
+/// What null means, whatever the default is: no value, no mask, no component.
+Value none_of(const ParamSpec& row) {
+  if (row.is_optional) return {};
+  return row.type == ParamType::mask ? Value{Mask()} : Value{Component()};
 }
 
 /// The `name` of a component's map; null and reported where it is missing or no text.
@@ -158,6 +177,15 @@ std::optional<ReadValue> with_node(std::optional<T> value, const Node& node) {
   return ReadValue{Value{std::move(*value)}, node};
 }
 
+/// With its own defaults where they are known.
+Node component_node(const Component& component, const spec::Mark& mark) {
+  if (!component) return component.name.empty() ? null_node(mark) : scalar_node(component.name, false, mark);
+  Node map = map_node(mark);
+  set(map, "name", scalar_node(component.variant->name, false, mark));
+  for (const auto& [name, value] : component.values) set(map, name, to_node(value, mark));
+  return map;
+}
+
 }  // namespace
 
 std::string expected_text(const ParamSpec& row) {
@@ -171,11 +199,11 @@ std::string expected_text(const ParamSpec& row) {
 }
 
 std::optional<ReadValue> read_value(Reader& reader, const ParamSpec& row, const Node& node, const std::string& path) {
-  if (absent_allowed(row) && spec::is_null(node)) return ReadValue{row.is_optional ? Value{} : row.default_value, node};
+  if (absent_allowed(row) && spec::is_null(node)) return ReadValue{none_of(row), node};
   if (row.is_list) return read_list(reader, row, node, path);
   switch (row.type) {
     case ParamType::component:
-      return read_component(reader, row.limits.kind, node, path);
+      return read_component(reader, row.limits.kind, node, path, row.limits.usual);
     case ParamType::mask:
       return with_node(read_mask(reader, node, path), node);
     case ParamType::modifiers:
@@ -188,13 +216,36 @@ std::optional<ReadValue> read_value(Reader& reader, const ParamSpec& row, const 
   return ReadValue{std::move(*value), node};
 }
 
-std::optional<ReadValue> read_component(Reader& reader, Kind kind, const Node& node, const std::string& path) {
+std::optional<ReadValue> read_default(Reader& reader, const ParamSpec& row, const spec::Mark& mark,
+                                      const std::string& path) {
+  const auto* component = std::get_if<Component>(&row.default_value.data);
+  if (component == nullptr || *component || component->name.empty()) {
+    return ReadValue{row.default_value, to_node(row.default_value, default_mark())};
+  }
+  // A name says where it stands only while it is looked up: what it stands for is a default.
+  const auto* variant = find_variant(reader, row.limits.kind, scalar_node(component->name, false, mark), path);
+  if (variant == nullptr) return {};
+  constexpr int kDeepest = 16;
+  if (reader.n_defaults_open >= kDeepest) {
+    reader.report(mark, path, "the defaults of components name each other without end; name one here");
+    return {};
+  }
+  ++reader.n_defaults_open;
+  auto read = read_component(reader, row.limits.kind, scalar_node(component->name, false, default_mark()), path);
+  --reader.n_defaults_open;
+  return read;
+}
+
+std::optional<ReadValue> read_component(Reader& reader, Kind kind, const Node& node, const std::string& path,
+                                        std::string_view usual) {
   const bool bare = spec::as_text(node).value.has_value();
   if (!bare && node.type != Node::Type::map) {
     refuse(reader, {.type = ParamType::component, .limits = component_of(kind)}, node, path, node.what());
     return {};
   }
-  const Node* name = bare ? &node : find_name(reader, kind, node, path);
+  const Node usual_name = scalar_node(std::string(usual), false, default_mark());
+  const bool named = bare || usual.empty() || node.find("name") != nullptr;
+  const Node* name = bare ? &node : named ? find_name(reader, kind, node, path) : &usual_name;
   if (name == nullptr) return {};
   const auto* variant = find_variant(reader, kind, *name, bare ? path : below(path, "name"));
   if (variant == nullptr) return {};
@@ -213,10 +264,10 @@ spec::Node to_node(const Value& value, const spec::Mark& mark) {
     Node operator()(bool flag) const { return scalar_node(flag ? "true" : "false", false, mark); }
     Node operator()(std::int64_t number) const { return scalar_node(std::to_string(number), false, mark); }
     Node operator()(double number) const { return scalar_node(support::number_text(number), false, mark); }
-    Node operator()(const std::string& text) const { return scalar_node(text, false, mark); }
-    Node operator()(const Mask&) const { return null_node(mark); }  // a default mask sees everything
-    Node operator()(const Component&) const { return null_node(mark); }
-    Node operator()(const std::vector<ScoreModifier>&) const { return {.type = Node::Type::list, .mark = mark}; }
+    Node operator()(const std::string& text) const { return scalar_node(text, true, mark); }
+    Node operator()(const Mask& mask) const { return mask_node(mask, mark); }
+    Node operator()(const Component& component) const { return component_node(component, mark); }
+    Node operator()(const std::vector<ScoreModifier>& modifiers) const { return modifiers_node(modifiers, mark); }
     Node operator()(const std::vector<Value>& values) const {
       Node list{.type = Node::Type::list, .mark = mark};
       for (const auto& element : values) list.items.push_back(to_node(element, mark));

@@ -47,11 +47,16 @@ bool can_be_exported(const Subject& subject) {
     return kernel->name() == subject.dims.kernel && !kernel->exportable();
   });
 }
-bool has_causal_window(const Subject& subject) {
-  return claims_causal(subject) && subject.row("window_size", ParamType::integer) != nullptr;
+/// A row `window_size` is a window where the variant is causal; a window mask is one whatever the mask is now.
+bool takes_window(const Subject& subject) {
+  if (!is_attention(subject) || subject.claims.memory) return false;
+  const bool by_size = subject.claims.causal && subject.row("window_size", ParamType::integer) != nullptr;
+  return by_size || subject.row("mask", ParamType::mask) != nullptr;
 }
 bool has_heads(const Subject& subject) { return is_attention(subject) && groups_heads(subject); }
-bool per_token(const Subject& subject) { return !is_attention(subject) && !is_position(subject); }
+bool per_token(const Subject& subject) {
+  return !is_attention(subject) && !is_position(subject) && subject.per_token();
+}
 
 constexpr std::array kRows{
     Row{"documented", "a summary, a source, and a phrase for every parameter", always, documented},
@@ -68,7 +73,7 @@ constexpr std::array kRows{
     Row{"empty_rows", "a row that sees nothing is finite and reads nothing, its gradients finite", claims_key_mask,
         empty_rows},
     Row{"documents", "each document of a pack as if it stood alone", claims_documents, documents},
-    Row{"window", "with window_size W the last token sees W keys, itself included", has_causal_window, window},
+    Row{"window", "with a window of W the last token sees W keys, itself included", takes_window, window},
     Row{"heads", "query head h reads kv head h // (n_heads / n_kv_heads)", has_heads, heads},
     Row{"kernels", "every kernel that can express it gives the same, gradients too", on_the_core, kernels},
     Row{"cache", "a sequence fed piece by piece equals the same sequence at once", claims_cache, cached},

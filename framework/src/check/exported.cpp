@@ -19,7 +19,9 @@ class Carrier final : public QkvAttention {
   struct Params : QkvOptions {
     static constexpr auto fields() { return qkv_fields(); }
   };
-  static Claims claims(const Dims&, const Params&) { return {.key_mask = true, .core = true, .cost = "O(seq^2)"}; }
+  static Claims claims(const Dims&, const Params&) {
+    return {.key_mask = true, .core = true, .cost = "O(seq^2)", .positions = true};
+  }
   Carrier(const Dims& dims, const Params& params) : QkvAttention(dims, params) {}
 
  protected:
@@ -28,6 +30,43 @@ class Carrier final : public QkvAttention {
   }
 };
 
+/// An embedding of tokens, for a position that is added to one.
+class Stem final : public Embedding {
+ public:
+  static constexpr auto kSummary = "embedding around a position under test", kSource = "none";
+  struct Params {
+    Component position;
+    static constexpr auto fields() {
+      return std::tuple{field("position", &Params::position, "under test", component_of(Kind::position))};
+    }
+  };
+  static Claims claims(const Dims&, const Params&) { return {.positions = true, .vocab_size = kVocabSize}; }
+  Stem(const Dims& dims, const Params& params)
+      : token_(register_module("token", torch::nn::Embedding(kVocabSize, dims.d_model))),
+        position_(register_module("position", make_position(params.position, dims))) {}
+  at::Tensor forward(const Inputs& in) override { return position_->embed(token_(in.x), positions_of(in)); }
+
+ private:
+  torch::nn::Embedding token_;
+  std::shared_ptr<Position> position_;
+};
+
+bind::Placed placed(const Component& component, const Dims& dims) {
+  return {.component = component, .dims = dims, .claims = component.variant->claims(dims, component.values)};
+}
+
+/// The position in what carries it, under the name that a message should blame. The variants outlive the plan.
+template <class M>
+Component carried(const Component& position) {
+  static VariantSpec carrier;
+  carrier = spec_of<M>(position.variant->name);
+  auto values = ParamMap();
+  for (const auto& row : carrier.params) {
+    values.emplace_back(row.name, row.name == "position" ? Value{position} : row.default_value);
+  }
+  return {.variant = &carrier, .values = std::move(values)};
+}
+
 /// The smallest model that holds the variant.
 bind::Plan plan_around(const Subject& subject) {
   bind::Plan plan{.name = subject.variant.name};
@@ -35,29 +74,34 @@ bind::Plan plan_around(const Subject& subject) {
   auto& model = plan.model;
   model.dims = subject.dims;
   model.d_out = subject.d_out();
-  bind::BlockPlan block{.name = "block", .dims = subject.dims, .claims = subject.claims, .d_out = model.d_out};
+  auto sublayer = component;
   switch (subject.variant.kind) {
     case Kind::attention:
-      block.attention = component;
-      break;
     case Kind::feed_forward:
-      block.feed_forward = component;
       break;
     case Kind::norm:
-      model.final_norm = component;
+      model.final_norm = placed(component, subject.dims);
+      return plan;
+    case Kind::embedding:
+      model.embedding = placed(component, subject.dims);
+      return plan;
+    case Kind::head:
+      model.head = placed(component, subject.dims);
       return plan;
     case Kind::position:
-      if (subject.claims.rotate || subject.claims.bias) {
-        static VariantSpec carrier;  // outlives the plan; under the name that a message should blame
-        carrier = spec_of<Carrier>(subject.variant.name);
-        block.attention = {.variant = &carrier, .values = {{"position", Value{component}}}};
-        block.claims = carrier.claims(subject.dims, block.attention.values);
-        model.d_out = block.d_out = subject.dims.d_model;
-        break;
+      if (subject.claims.embed) {
+        model.embedding = placed(carried<Stem>(component), subject.dims);
+        return plan;
       }
-      model.embedding = {.vocab_size = kVocabSize, .position = component};
-      return plan;
+      sublayer = carried<Carrier>(component);
+      model.d_out = subject.dims.d_model;
   }
+  bind::BlockPlan block{.name = "block", .dims = subject.dims, .d_out = model.d_out};
+  auto& step = block.sublayers.emplace_back();
+  static_cast<bind::Placed&>(step) = placed(sublayer, subject.dims);
+  step.name = to_string(sublayer.variant->kind);
+  step.residual = false;
+  step.d_out = model.d_out;
   model.blocks.push_back(block);
   return plan;
 }

@@ -31,8 +31,9 @@ std::vector<at::Tensor> directions(const at::Tensor& tensor) {
 }
 
 std::vector<Wanted> wanted(const Inputs& inputs, const torch::nn::Module& module) {
-  std::vector<Wanted> all{{"x", inputs.x}};
-  if (inputs.memory.defined()) all.push_back({"memory", inputs.memory});
+  std::vector<Wanted> all;
+  if (inputs.x.defined() && inputs.x.is_floating_point()) all.push_back({"x", inputs.x});
+  if (inputs.memory.defined() && inputs.x.defined()) all.push_back({"memory", inputs.memory});
   for (const auto& item : module.named_parameters()) all.push_back({item.key(), item.value()});
   return all;
 }

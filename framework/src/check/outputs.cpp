@@ -16,13 +16,22 @@ std::vector<std::pair<std::int64_t, std::int64_t>> sizes(const Subject& subject)
   return {{2, longest}, {1, 1}, {3, std::min<std::int64_t>(5, longest)}};
 }
 
+std::vector<std::int64_t> expected_shape(const Subject& subject, std::int64_t batch, std::int64_t seq,
+                                         const at::Tensor& y) {
+  std::vector<std::int64_t> expected{batch, seq, subject.d_out()};
+  if (subject.claims.pools) expected.erase(expected.begin() + 1);
+  // An embedding of images or latents says itself how many vectors it makes
+  else if (!subject.per_token() && subject.variant.kind == Kind::embedding && y.dim() == 3) expected[1] = y.size(1);
+  return expected;
+}
+
 }  // namespace
 
 std::string shape(const Subject& subject) {
   const auto module = subject.make();
   for (const auto& [batch, seq] : sizes(subject)) {
     const auto y = subject.call(*module, subject.draw(batch, seq));
-    const std::vector<std::int64_t> expected{batch, seq, subject.d_out()};
+    const auto expected = expected_shape(subject, batch, seq, y);
     if (y.sizes() == expected) continue;
     return "got " + shape_text(y) + ", expected " + shape_text(at::empty(expected));
   }
@@ -36,35 +45,42 @@ bool makes_of_nothing(const Subject& subject, torch::nn::Module& module, const I
   return false;
 }
 
+namespace {
+
+/// No tokens, no rows, neither, each without masks and with them; and a memory without tokens.
+std::vector<std::pair<Inputs, std::string>> inputs_of_nothing(const Subject& subject) {
+  const auto& claims = subject.claims;
+  const auto longest = subject.longest();
+  std::vector<std::pair<Inputs, std::string>> all;
+  for (const auto& [batch, seq] : {std::pair<std::int64_t, std::int64_t>{2, 0}, {0, longest}, {0, 0}}) {
+    auto inputs = subject.draw(batch, seq);
+    const auto sizes = "(" + std::to_string(batch) + ", " + std::to_string(seq) + ")";
+    all.emplace_back(inputs, "of batch and length " + sizes);
+    if (subject.variant.kind != Kind::attention) continue;
+    if (claims.key_mask && claims.memory) inputs.memory_mask = at::ones({batch, inputs.memory.size(1)}, at::kBool);
+    if (claims.key_mask && !claims.memory) inputs.key_mask = at::ones({batch, seq}, at::kBool);
+    if (claims.document_ids && !claims.memory) inputs.document_ids = at::zeros({batch, seq}, at::kLong);
+    all.emplace_back(inputs, "of batch and length " + sizes + " with masks");
+  }
+  if (claims.memory) {
+    all.emplace_back(subject.draw(2, longest), "of a memory of 0 tokens");
+    all.back().first.memory = all.back().first.memory.slice(1, 0, 0);
+  }
+  return all;
+}
+
+}  // namespace
+
 std::string nothing(const Subject& subject) {
   const auto module = subject.make();
   const at::NoGradGuard no_grad;
-  const auto wrong = [&](const Inputs& inputs, const std::string& with) -> std::string {
-    if (!makes_of_nothing(subject, *module, inputs)) return "";
-    const std::vector<std::int64_t> expected{inputs.x.size(0), inputs.x.size(1), subject.d_out()};
+  for (const auto& [inputs, what] : inputs_of_nothing(subject)) {
+    if (!inputs.x.defined() || !makes_of_nothing(subject, *module, inputs)) continue;
     const auto y = subject.call(*module, inputs);
-    if (y.sizes() == expected && all_finite(y)) return "";
-    return "of x " + shape_text(inputs.x) + with + " comes " + shape_text(y) + ", expected finite " +
+    const auto expected = expected_shape(subject, inputs.x.size(0), inputs.x.size(1), y);
+    if (y.sizes() == expected && all_finite(y)) continue;
+    return what + " comes " + shape_text(y) + (all_finite(y) ? "" : " of NaN or infinity") + ", expected finite " +
            shape_text(at::empty(expected));
-  };
-  std::vector<std::pair<Inputs, std::string>> all;
-  for (const auto& [batch, seq] : {std::pair<std::int64_t, std::int64_t>{2, 0}, {0, subject.longest()}, {0, 0}}) {
-    auto inputs = all.emplace_back(subject.draw(batch, seq), "").first;
-    if (subject.claims.key_mask) {
-      const auto keys = subject.claims.memory ? inputs.memory.size(1) : seq;
-      (subject.claims.memory ? inputs.memory_mask : inputs.key_mask) = at::ones({batch, keys}, at::kBool);
-    }
-    if (subject.claims.document_ids && !subject.claims.memory) {
-      inputs.document_ids = at::zeros({batch, seq}, at::kLong);
-    }
-    all.emplace_back(inputs, " with masks");
-  }
-  if (subject.claims.memory) {
-    auto inputs = all.emplace_back(subject.draw(2, subject.longest()), " and a memory of 0 tokens").first;
-    all.back().first.memory = inputs.memory.slice(1, 0, 0);
-  }
-  for (const auto& [inputs, with] : all) {
-    if (auto fault = wrong(inputs, with); !fault.empty()) return fault;
   }
   return "";
 }
@@ -138,10 +154,11 @@ double rounding_error(const at::Tensor& y, const at::Tensor& exact) {
 }
 
 /// The inputs in `dtype`; the last token of each row is all zeros.
-Inputs cast(Inputs inputs, at::ScalarType dtype) {
-  inputs.x = inputs.x.to(dtype);
+Inputs with_a_zero(const Inputs& given, at::ScalarType dtype) {
+  auto inputs = cast(given, dtype);
+  if (!inputs.x.defined() || !inputs.x.is_floating_point()) return inputs;
+  inputs.x = inputs.x.clone();
   inputs.x.select(1, -1).zero_();
-  if (inputs.memory.defined()) inputs.memory = inputs.memory.to(dtype);
   return inputs;
 }
 
@@ -157,13 +174,13 @@ std::string dtypes(const Subject& subject) {
   for (const auto& [dtype, tolerance] :
        {Type{at::kDouble, 1e-12}, Type{at::kFloat, 1e-4}, Type{at::kBFloat16, 6e-2}, Type{at::kHalf, 1e-2}}) {
     const auto module = subject.make(dtype);
-    const auto inputs = cast(drawn, dtype);
+    const auto inputs = with_a_zero(drawn, dtype);
     const auto y = subject.call(*module, inputs);
     const std::string name = toString(dtype);
     if (y.scalar_type() != dtype) return name + " goes in, " + toString(y.scalar_type()) + " comes out";
     if (!all_finite(y)) return "NaN or infinity in the output in " + name + ", where a token is all zeros";
     module->to(at::kDouble);  // the same rounded numbers
-    const auto far = rounding_error(y, subject.call(*module, cast(inputs, at::kDouble)));
+    const auto far = rounding_error(y, subject.call(*module, with_a_zero(inputs, at::kDouble)));
     if (!(far <= tolerance)) return "in " + name + " the output is off by " + std::to_string(far) + " of its largest";
   }
   return "";

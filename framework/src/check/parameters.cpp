@@ -1,13 +1,16 @@
 // Properties of the rows: documented, and every value is refused by name or works.
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <regex>
 
 #include "bind/values.h"
 #include "check/properties.h"
 #include "headwright/mask_kinds.h"
 #include "registry/registry.h"
+#include "spec/emit.h"
 
 namespace headwright::check {
 namespace {
@@ -20,12 +23,18 @@ std::string_view undocumented(const ParamSpec& row) {
   return "";
 }
 
+/// Assigned and not moved in: gcc 12 takes a moved variant for uninitialised.
+template <class T>
+void add(std::vector<Value>& values, T value) {
+  values.emplace_back().data = std::move(value);
+}
+
 std::vector<Value> integers(const Limits& limits) {
   std::vector<Value> values;
-  for (const std::int64_t number : {-1, 0, 1, 2, 3}) values.push_back({number});
+  for (const std::int64_t number : {-1, 0, 1, 2, 3}) add(values, number);
   for (const double edge : {limits.min, limits.max}) {
     if (!std::isfinite(edge) || std::abs(edge) > 1e6) continue;  // too large to build
-    for (const double number : {edge - 1, edge, edge + 1}) values.push_back({static_cast<std::int64_t>(number)});
+    for (const double number : {edge - 1, edge, edge + 1}) add(values, static_cast<std::int64_t>(number));
   }
   return values;
 }
@@ -33,7 +42,7 @@ std::vector<Value> integers(const Limits& limits) {
 std::vector<Value> numbers(const Limits& limits) {
   std::vector<Value> values;
   for (const double number : {-1.0, 0.0, 0.5, 1.0, 2.0, limits.min, limits.max}) {
-    if (std::isfinite(number)) values.push_back({number});
+    if (std::isfinite(number)) add(values, number);
   }
   return values;
 }
@@ -41,16 +50,16 @@ std::vector<Value> numbers(const Limits& limits) {
 std::vector<Value> texts(const Limits& limits) {
   std::vector<Value> values;
   for (const auto choice : limits.choices) {
-    if (!choice.empty()) values.push_back({std::string(choice)});
+    if (!choice.empty()) add(values, std::string(choice));
   }
-  if (!values.empty()) values.push_back({std::string("no_such_choice")});
+  if (!values.empty()) add(values, std::string("no_such_choice"));
   return values;
 }
 
-std::vector<Value> candidates(const ParamSpec& row);
+}  // namespace
 
 /// The empty list, and each value of an element alone in a list.
-std::vector<Value> lists_of(const ParamSpec& row) {
+static std::vector<Value> lists_of(const ParamSpec& row) {
   ParamSpec element = row;
   element.is_list = element.is_optional = false;
   std::vector<Value> lists(1);
@@ -71,6 +80,11 @@ std::vector<Value> candidates(const ParamSpec& row) {
       return numbers(row.limits);
     case ParamType::text:
       return texts(row.limits);
+    case ParamType::number_or_text: {
+      auto values = numbers(row.limits);
+      std::ranges::move(texts(row.limits), std::back_inserter(values));
+      return values;
+    }
     case ParamType::mask:
       return {{Mask()}, {Mask::causal()}, {Mask::window(2)}};
     case ParamType::modifiers:
@@ -80,6 +94,8 @@ std::vector<Value> candidates(const ParamSpec& row) {
   }
   return {};
 }
+
+namespace {
 
 bool refused_by_limits(const ParamSpec& row, const Value& value) {
   if (!std::holds_alternative<std::int64_t>(value.data) && !std::holds_alternative<double>(value.data) &&
@@ -97,17 +113,8 @@ bool refused_by_check(const Subject& subject) {
   return !issues.items().empty();
 }
 
-/// "3", "[3]", "a mask"
-std::string text_of(const Value& value) {
-  const auto node = bind::to_node(value, bind::default_mark());
-  if (node.type == spec::Node::Type::scalar) return node.text;
-  if (const auto* mask = std::get_if<Mask>(&value.data)) return mask->to_string();
-  if (node.type == spec::Node::Type::null) return "null";
-  if (const auto* modifiers = std::get_if<std::vector<ScoreModifier>>(&value.data)) {
-    return "[" + (modifiers->empty() ? "" : modifiers->front().to_string()) + "]";
-  }
-  return node.items.empty() ? "[]" : "[" + node.items[0].text + "]";
-}
+/// "3", "[3]", "{window: 2}"
+std::string text_of(const Value& value) { return spec::emit_flow(bind::to_node(value, bind::default_mark())); }
 
 /// How the variant fails with this value; empty = it works.
 std::string failure(const Subject& subject) try {

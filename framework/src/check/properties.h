@@ -1,6 +1,7 @@
 // The properties: each a function that says how it does not hold; empty = it holds.
 #pragma once
 #include <string>
+#include <vector>
 
 #include "check/subject.h"
 
@@ -49,8 +50,14 @@ std::string gradients(const Subject& subject);
 // exported.cpp
 std::string exported(const Subject& subject);
 
+// options.cpp
+std::string sizes_read(const Subject& subject);
+std::string every_option_does_something(const Subject& subject);
+std::string positions_taken(const Subject& subject);
+
 // parameters.cpp
 std::string documented(const Subject& subject);
+std::vector<Value> candidates(const ParamSpec& row);  // around the edges of what it takes, on both sides
 std::string every_value_is_refused_or_works(const Subject& subject);
 bool is_refused(const Subject& subject, const ParamSpec& row, const Value& value);  // by its limits or by check()
 

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <limits>
 
+#include "headwright/embedding.h"
 #include "headwright/feed_forward.h"
+#include "headwright/head.h"
 #include "headwright/norm.h"
 #include "headwright/shapes.h"
 
@@ -23,6 +25,24 @@ Base& as(torch::nn::Module& module) {
   auto* base = dynamic_cast<Base*>(&module);
   if (base == nullptr) throw Error("the variant made a module of another kind than it declares");
   return *base;
+}
+
+/// What an embedding takes; undefined = nothing.
+at::Tensor drawn_for_embedding(const Claims& claims, std::int64_t batch, std::int64_t seq) {
+  std::vector<std::int64_t> shape{batch};
+  switch (claims.takes) {
+    case Takes::tokens:
+      return at::randint(0, std::max<std::int64_t>(claims.vocab_size, 1), {batch, seq}, at::kLong);
+    case Takes::features:
+      shape.push_back(seq);
+      break;
+    case Takes::images:
+      break;
+    case Takes::nothing:
+      return {};
+  }
+  shape.insert(shape.end(), claims.item_shape.begin(), claims.item_shape.end());
+  return at::randn(shape, at::kDouble);
 }
 
 }  // namespace
@@ -71,10 +91,21 @@ std::string Subject::kernel_obstacle(bool training) const {
 
 Inputs Subject::draw(std::int64_t batch, std::int64_t seq, std::uint64_t seed) const {
   at::manual_seed(seed);
-  Inputs inputs{.x = at::randn({batch, seq, d_in()}, at::kDouble)};
+  Inputs inputs;
+  if (variant.kind == Kind::embedding) {
+    inputs.x = drawn_for_embedding(claims, batch, seq);
+  } else {
+    inputs.x = at::randn({batch, seq, d_in()}, at::kDouble);
+  }
   const auto d_memory = dims.d_memory > 0 ? dims.d_memory : dims.d_model;
-  if (claims.memory) inputs.memory = at::randn({batch, kContextLength, d_memory}, at::kDouble);
+  const bool latents = variant.kind == Kind::embedding && claims.takes == Takes::nothing;
+  if (claims.memory || latents) inputs.memory = at::randn({batch, kContextLength, d_memory}, at::kDouble);
   return inputs;
+}
+
+bool Subject::per_token() const {
+  if (variant.kind == Kind::head) return !claims.pools;
+  return variant.kind != Kind::embedding || claims.takes == Takes::tokens || claims.takes == Takes::features;
 }
 
 at::Tensor Subject::call(torch::nn::Module& module, const Inputs& inputs) const {
@@ -85,6 +116,10 @@ at::Tensor Subject::call(torch::nn::Module& module, const Inputs& inputs) const 
       return as<FeedForward>(module).forward(inputs.x);
     case Kind::norm:
       return as<Norm>(module).forward(inputs.x);
+    case Kind::embedding:
+      return as<Embedding>(module).forward(inputs);
+    case Kind::head:
+      return as<Head>(module).forward(inputs);
     case Kind::position:
       break;
   }
@@ -113,11 +148,15 @@ std::int64_t Subject::longest() const { return within(7, dims); }
 std::int64_t Subject::many() const { return within(131, dims); }
 
 std::int64_t Subject::d_in() const {
-  return claims.rotate && dims.d_head > 0 ? dims.n_heads * dims.d_head : dims.d_model;
+  if (claims.rotate && dims.d_head > 0) return dims.n_heads * dims.d_head;
+  // Scores are those of heads of any width: a position that changes them need not know one.
+  const bool of_scores = claims.bias && !claims.embed && dims.d_model % dims.n_heads != 0;
+  return of_scores ? dims.n_heads * 4 : dims.d_model;
 }
 
 std::int64_t Subject::d_out() const {
   if (claims.rotate) return d_in() / dims.n_heads * (dims.n_heads + dims.n_kv_heads);
+  if (variant.kind == Kind::position) return d_in();
   return claims.d_out > 0 ? claims.d_out : dims.d_model;
 }
 
@@ -132,6 +171,13 @@ double difference(const at::Tensor& a, const at::Tensor& b) {
   if (a.numel() == 0) return 0;
   const auto largest = (a - b).abs().max().item().toDouble();
   return std::isfinite(largest) ? largest : std::numeric_limits<double>::infinity();
+}
+
+Inputs cast(Inputs inputs, at::ScalarType dtype) {
+  for (auto* tensor : {&inputs.x, &inputs.memory}) {
+    if (tensor->defined() && tensor->is_floating_point()) *tensor = tensor->to(dtype);
+  }
+  return inputs;
 }
 
 bool all_finite(const at::Tensor& x) { return x.isfinite().all().item<bool>(); }

@@ -33,10 +33,10 @@ class Subject {
   /// Why the kernel that the dims force cannot compute this, in eval or in training; empty = it can.
   std::string kernel_obstacle(bool training = false) const;
 
-  /// Random x, and a memory where one is claimed. Float64.
+  /// Random x, as the variant takes it, and a memory where one is claimed or x is none. Float64, token ids int64.
   Inputs draw(std::int64_t batch, std::int64_t seq, std::uint64_t seed = 7) const;
 
-  /// y: (batch, seq, width). A position gives what its hooks make of x.
+  /// y: (batch, seq, width), or (batch, width) of a head that pools. A position gives what its hooks make of x.
   at::Tensor call(torch::nn::Module& module, const Inputs& inputs) const;
 
   /// Lengths that are tried, odd and within context_length: one for questions about each token, and one past the
@@ -45,6 +45,9 @@ class Subject {
   std::int64_t many() const;
   std::int64_t d_in() const;
   std::int64_t d_out() const;
+
+  /// x is one row of features or one id for each token of the output.
+  bool per_token() const;
 
   const VariantSpec& variant;
   const Dims dims;
@@ -59,6 +62,9 @@ class Subject {
 double difference(const at::Tensor& a, const at::Tensor& b);
 
 std::string message_of(const std::exception& error);
+
+/// The inputs with features in `dtype`; ids and masks as they are.
+Inputs cast(Inputs inputs, at::ScalarType dtype);
 
 bool all_finite(const at::Tensor& x);
 

@@ -28,4 +28,12 @@ at::Tensor extend(Cache& cache, std::string_view name, const at::Tensor& rows, s
   return all.slice(dim, 0, after);
 }
 
+at::Tensor slide(Cache& cache, std::string_view name, const at::Tensor& rows, std::int64_t dim) {
+  auto& kept = cache.at(name);  // the newest token last; what no token has reached yet stands before them
+  const auto room = kept.size(dim), held = std::min(cache.tokens(), room);
+  const auto all = at::cat({kept, rows}, dim);
+  kept = all.slice(dim, all.size(dim) - room).contiguous();
+  return all.slice(dim, room - held);
+}
+
 }  // namespace headwright

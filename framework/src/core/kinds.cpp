@@ -1,17 +1,38 @@
-// The bases of the four kinds: what a variant gets without writing it.
+// The bases of the kinds: what a variant gets without writing it.
 #include <torch/nn/module.h>
 
+#include <algorithm>
+
 #include "headwright/attention.h"
+#include "headwright/embedding.h"
 #include "headwright/feed_forward.h"
+#include "headwright/head.h"
 #include "headwright/norm.h"
 #include "headwright/position.h"
 
 namespace headwright {
+namespace {
+
+template <class Base>
+std::shared_ptr<Base> make_as(const Component& component, const Dims& dims) {
+  if (!component && !component.name.empty()) {
+    throw Error("the default '" + component.name + "' was not looked up: no config was read");
+  }
+  if (!component) return nullptr;
+  auto module = std::dynamic_pointer_cast<Base>(component.variant->make(dims, component.values));
+  if (module == nullptr)
+    throw Error("'" + component.variant->name + "' made a module of another kind than it declares");
+  return module;
+}
+
+}  // namespace
 
 Attention::~Attention() = default;
 FeedForward::~FeedForward() = default;
 Norm::~Norm() = default;
 Position::~Position() = default;
+Embedding::~Embedding() = default;
+Head::~Head() = default;
 
 std::string_view to_string(Kind kind) {
   switch (kind) {
@@ -23,6 +44,10 @@ std::string_view to_string(Kind kind) {
       return "norm";
     case Kind::position:
       return "position";
+    case Kind::embedding:
+      return "embedding";
+    case Kind::head:
+      return "head";
   }
   return "unknown";
 }
@@ -31,8 +56,50 @@ KernelChoice Attention::kernel() const { return {"own", "own", "the variant comp
 
 std::string Attention::torchscript() const { return {}; }
 
+std::string FeedForward::torchscript() const { return {}; }
+
+Mask Attention::mask() const { return {}; }
+
 Cache Attention::make_cache(std::int64_t, std::int64_t) const {
   throw Error("[attention] this variant claims no cache; feed it the whole sequence");
+}
+
+at::Tensor Embedding::matrix() const { throw Error("[embedding] this embedding claims no matrix to share"); }
+
+void Embedding::tie(const at::Tensor&) { throw Error("[embedding] this embedding does not claim 'tied'"); }
+
+void Head::tie(const at::Tensor&) { throw Error("[head] this head does not claim 'tied'"); }
+
+const std::vector<ClaimRow>& claim_rows() {
+  static const std::vector<ClaimRow> rows{
+      {"causal", "causal", &Claims::causal},
+      {"memory", "reads a memory", &Claims::memory},
+      {"key_mask", "takes a key mask", &Claims::key_mask},
+      {"core", "on the attention core", &Claims::core},
+      {"embed", "adds to embeddings", &Claims::embed},
+      {"rotate", "rotates q and k", &Claims::rotate},
+      {"bias", "changes scores", &Claims::bias},
+      {"cache", "continues from a cache", &Claims::cache},
+      {"document_ids", "honours document ids", &Claims::document_ids},
+      {"positions", "follows positions", &Claims::positions},
+      {"matrix", "has a matrix to share", &Claims::matrix},
+      {"tied", "shares the embedding's matrix", &Claims::tied},
+      {"pools", "one vector for each sequence", &Claims::pools},
+      {"differentiable", "not differentiable", &Claims::differentiable, true},
+      {"dynamic_export", "exports one shape only", &Claims::dynamic_export, true},
+  };
+  return rows;
+}
+
+void check_nested(const Component& component, const Dims& dims, std::string_view row, Issues& issues) {
+  if (!component) return;
+  Issues inner;
+  component.variant->check(dims, component.values, inner);
+  const auto& rows = component.variant->params;
+  for (const auto& [name, message] : inner.items()) {
+    const bool own = std::ranges::find(rows, name, &ParamSpec::name) != rows.end();
+    issues.add(own ? std::string(row) : name, own ? name + ": " + message : message);
+  }
 }
 
 void note_weights(const Inputs& inputs, const at::Tensor& q, const at::Tensor& k, const Scoring& scoring,
@@ -55,10 +122,9 @@ ScoreModifier Position::bias() const {
 }
 
 std::shared_ptr<Position> make_position(const Component& component, const Dims& dims) {
-  if (!component) return nullptr;
-  auto position = std::dynamic_pointer_cast<Position>(component.variant->make(dims, component.values));
-  if (!position) throw Error("[position] '" + component.variant->name + "' is not a position");
-  return position;
+  return make_as<Position>(component, dims);
 }
+
+std::shared_ptr<Norm> make_norm(const Component& component, const Dims& dims) { return make_as<Norm>(component, dims); }
 
 }  // namespace headwright

@@ -13,6 +13,17 @@ Inputs Inputs::with(at::Tensor new_x, std::string_view child) const {
   return inputs;
 }
 
+Attended attend(const Inputs& inputs, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                const Scoring& scoring) {
+  auto attended = attend(q, k, v, scoring);
+  note_weights(inputs, q, k, scoring, attended.lse);
+  if (inputs.recorder != nullptr && inputs.recorder->wants_call(inputs.path)) {
+    const Attended result{attended.y.detach(), attended.lse.defined() ? attended.lse.detach() : at::Tensor()};
+    inputs.recorder->add_call({inputs.path, q.detach(), k.detach(), v.detach(), scoring, result});
+  }
+  return attended;
+}
+
 at::Tensor positions_of(const Inputs& inputs) {
   if (inputs.positions.defined()) return inputs.positions;
   const auto places = positions_along(inputs.x, 1);

@@ -81,15 +81,12 @@ at::Tensor QkvAttention::forward(const Inputs& inputs) {
     const auto own = positions_of(inputs);
     std::tie(q, k) = position_->rotate(q, k, own, cross ? positions_along(source, 1) : own);
   }
-  if (inputs.cache != nullptr) {
-    k = extend(*inputs.cache, "k", k, 2);
-    v = extend(*inputs.cache, "v", v, 2);
-    inputs.cache->length.add_(inputs.x.size(1));
-  }
+  if (inputs.cache != nullptr) std::tie(k, v) = appended(inputs, k, v);
   note(inputs, "q", "queries (batch, n_heads, seq, d_head)", [&] { return q; });
   note(inputs, "k", "keys (batch, n_kv_heads, keys, d_head)", [&] { return k; });
   note(inputs, "v", "values (batch, n_kv_heads, keys, d_head)", [&] { return v; });
   const auto heads = mix(q, k, v, inputs);  // (batch, n_heads, seq, d_head)
+  if (inputs.cache != nullptr) advance(inputs);
   note(inputs, "heads", "output of each head (batch, n_heads, seq, d_head)", [&] { return heads; });
   return out_proj_(merge_heads(heads));  // (batch, seq, d_model)
 }
@@ -99,9 +96,6 @@ void QkvAttention::check_inputs(const Inputs& inputs) const {
   const auto before = inputs.cache == nullptr ? 0 : inputs.cache->tokens();
   expect_of_tokens("key_mask", inputs.key_mask, at::kBool, "bool, true = visible", inputs.x, "x", before);
   expect_of_tokens("document_ids", inputs.document_ids, at::kLong, "int64", inputs.x, "x", before);
-  if (biases_ && inputs.cache != nullptr && inputs.positions.defined()) {
-    throw InputError("[attention] positions: a bias counts them along the cache; give none");
-  }
   if (!options_.cross) return;
   if (!inputs.memory.defined()) {
     throw InputError(
@@ -128,18 +122,65 @@ std::pair<at::Tensor, at::Tensor> QkvAttention::normed(const at::Tensor& q, cons
   return {unit(q) * qk_scale_, unit(k)};
 }
 
+/// A position's bias also needs to know where each key stands.
 Cache QkvAttention::make_cache(std::int64_t batch, std::int64_t capacity) const {
   if (options_.cross) return Attention::make_cache(batch, capacity);
-  const auto room =
-      at::zeros({batch, dims_.n_kv_heads, capacity, dims_.d_head}, k_proj_->weight.options().requires_grad(false));
-  return {.tensors = {{"k", room}, {"v", room.clone()}}, .length = at::zeros({}, at::kLong)};
+  const auto room = std::min(capacity, mask().look_back().value_or(capacity));  // tokens
+  const auto options = k_proj_->weight.options().requires_grad(false);
+  const auto k = at::zeros({batch, dims_.n_kv_heads, room, dims_.d_head}, options);
+  Cache cache{.tensors = {{"k", k}, {"v", k.clone()}}, .length = at::zeros({}, at::kLong)};
+  if (biases_) cache.tensors.emplace_back("positions", at::zeros({batch, room}, options.dtype(at::kLong)));
+  return cache;
+}
+
+/// What the layer keeps, and the new tokens behind it.
+std::pair<at::Tensor, at::Tensor> QkvAttention::appended(const Inputs& inputs, const at::Tensor& k,
+                                                         const at::Tensor& v) const {
+  const auto behind = keeps_last(*inputs.cache) ? slide : extend;
+  return {behind(*inputs.cache, "k", k, 2), behind(*inputs.cache, "v", v, 2)};
+}
+
+/// After mix(), which saw the cache as it was.
+void QkvAttention::advance(const Inputs& inputs) const {
+  auto& cache = *inputs.cache;
+  if (biases_) {
+    const auto positions = positions_of(inputs).expand({inputs.x.size(0), inputs.x.size(1)});
+    (keeps_last(cache) ? slide : extend)(cache, "positions", positions, 1);
+  }
+  cache.length.add_(inputs.x.size(1));
+}
+
+bool QkvAttention::keeps_last(Cache& cache) const {
+  const auto back = mask().look_back();
+  return back && cache.at("k").size(2) == *back;
+}
+
+/// How many keys the tokens of x see at most: those that the cache keeps, and their own.
+std::int64_t QkvAttention::kept_and_new(const Inputs& inputs) const {
+  const auto held = inputs.cache->tokens();
+  return (keeps_last(*inputs.cache) ? std::min(held, inputs.cache->at("k").size(2)) : held) + inputs.x.size(1);
 }
 
 Scoring QkvAttention::scoring(const Inputs& inputs) const {
   auto scoring = scoring_of_run(inputs, dims_, options_.cross);
   if (qk_scale_.defined()) scoring.scale = 1;  // the learned one stands in its place
+  const auto keys = inputs.cache == nullptr ? 0 : kept_and_new(inputs);
+  if (keys > 0) {
+    for (auto* of_keys : {&scoring.key_mask, &scoring.document_ids}) {
+      if (of_keys->defined()) *of_keys = of_keys->slice(1, of_keys->size(1) - keys);
+    }
+  }
   if (!biases_) return scoring;
   scoring.modifiers.push_back(position_->bias());
+  if (keys > 0) {
+    scoring.q_positions = positions_of(inputs);
+    const auto before = keys - inputs.x.size(1);
+    const auto& kept = inputs.cache->at("positions");
+    const auto begin = keeps_last(*inputs.cache) ? kept.size(1) - before : 0;
+    const auto own = scoring.q_positions.expand({inputs.x.size(0), inputs.x.size(1)});
+    scoring.k_positions = at::cat({kept.slice(1, begin, begin + before), own}, 1);  // (batch, keys)
+    return scoring;
+  }
   if (options_.cross && inputs.memory.defined()) {  // each sequence counts from its own start, as in a rotation
     scoring.q_positions = positions_of(inputs);
     scoring.k_positions = positions_along(inputs.memory, 1);
@@ -167,7 +208,9 @@ Claims QkvAttention::score_claims(const ScoreOptions& options) {
           .core = true,
           .cost = "O(seq^2 d_model)",
           .cache = causal && !options.mask.reads_length(),
-          .document_ids = options.mask.reads_documents()};
+          .document_ids = options.mask.reads_documents(),
+          .positions = static_cast<bool>(options.position),
+          .reads = {.n_heads = true, .n_kv_heads = true, .d_head = true, .d_memory = options.cross}};
 }
 
 void QkvAttention::check_scores(const Dims& dims, const ScoreOptions& options, Issues& issues) {
@@ -200,9 +243,7 @@ void QkvAttention::check_options(const Dims& dims, const QkvOptions& options, Is
                                "', which neither rotates q and k nor changes scores; expected one that does, such "
                                "as rope or alibi");
   }
-  Issues inner;  // of the position about its own values, which stand below `position`
-  position->check(dims, options.position.values, inner);
-  for (const auto& item : inner.items()) issues.add("position", item.name + ": " + item.message);
+  check_nested(options.position, dims, "position", issues);
 }
 
 void QkvAttention::check_heads(const Dims& dims, Issues& issues) {

@@ -1,13 +1,16 @@
 #include "exporter/component_script.h"
 
 #include <ATen/ATen.h>
-#include <torch/csrc/jit/frontend/tracer.h>
 
 #include <algorithm>
 #include <exception>
 
 #include "exporter/constants.h"
+#include "exporter/dtypes.h"
+#include "exporter/guards.h"
+#include "exporter/trace.h"
 #include "headwright/errors.h"
+#include "model/guarded.h"
 #include "support/text.h"
 
 namespace headwright::exporter {
@@ -25,27 +28,21 @@ std::string first_lines(const std::exception& error) {
   return support::printable(torch_error != nullptr ? torch_error->what_without_backtrace() : error.what(), 400);
 }
 
-/// Writes what part.eager does on example inputs into the method `name`.
-void trace(Part& part, const std::string& name, const Signature& signature, const Inputs& example) {
-  jit::Stack stack;
-  for (const auto& value : signature.values(example)) stack.emplace_back(value);
-  const auto run = [&](const jit::Stack& inputs) -> jit::Stack {
-    const jit::tracer::NoWarn quiet;  // what a trace leaves out is found by running it at other shapes
-    std::vector<at::Tensor> values;
-    for (const auto& input : inputs) values.push_back(input.toTensor());
-    return {part.eager(signature.inputs(values))};
-  };
-  const auto no_name = [](const at::Tensor&) { return std::string(); };
+void add_method(Part& part, const std::string& name, const Graph& graph) {
+  const auto type = part.scripted.type();
+  const auto prefix = type->name().value_or(c10::QualifiedName(part.variant));  // a class always has a name
+  type->addMethod(type->compilation_unit()->create_function(c10::QualifiedName(prefix, name), graph));
+}
+
+/// Runs the forward as it is first, so that what fails there is the plugin's, and what fails in the trace is the trace.
+std::vector<Version> trace(Part& part, const Signature& signature, const Inputs& example) {
+  model::call_component(part.path, part.variant, [&] { part.eager(signature.inputs(signature.values(example))); });
   try {
-    const auto traced = jit::tracer::trace(stack, run, no_name, /*strict=*/true, /*force_outplace=*/false,
-                                           &part.scripted, signature.names());
-    const auto type = part.scripted.type();
-    const auto prefix = type->name().value_or(c10::QualifiedName(part.variant));  // a class always has a name
-    type->addMethod(type->compilation_unit()->create_function(c10::QualifiedName(prefix, name), traced.first->graph));
-  } catch (const Error&) {
-    throw;
+    return trace_in_each_dtype(part, signature, example);
   } catch (const std::exception& error) {
     refuse(part, first_lines(error) + "; write its TorchScript in torchscript()");
+  } catch (...) {
+    refuse(part, "it cannot be traced; write its TorchScript in torchscript()");
   }
 }
 
@@ -72,6 +69,15 @@ void define_written(Part& part, const std::string& text) {
   }
 }
 
+/// A loop over time leaves one copy of its body for each token of the example in the trace.
+void expect_no_loop(Part& part, const Inputs& example) {
+  const auto repeated = loop_over_time(part, part.signature.required(), example);
+  if (repeated.empty()) return;
+  refuse(part, "its forward loops over the tokens: " + repeated +
+                   " run once more for each token, which a trace writes down for one length alone; write the loop in "
+                   "torchscript(), or use operators on the whole sequence");
+}
+
 std::string list_text(const at::Tensor& x) {
   return "[" + std::to_string(x.size(0)) + ", " + std::to_string(x.size(1)) + "]";
 }
@@ -84,27 +90,66 @@ std::string guard(const Part& part, const std::string& name, const at::Tensor& x
          "' was exported at\".format(" + got + ")\n";
 }
 
-/// A forward that guards a fixed shape and picks the trace for what is given.
+/// Where a component's dtype is read: its x, or a parameter where that is token ids.
+std::string dtype_text(const Part& part, const Inputs& example) {
+  if (example.x.defined() && example.x.is_floating_point()) return "x.dtype";
+  for (const auto& item : part.module->named_parameters()) {
+    if (item.value().is_floating_point()) return "self." + item.key() + ".dtype";
+  }
+  return "";
+}
+
+/// Adds a method for each version, and returns the lines that call the one for the dtype at hand.
+std::string define_versions(Part& part, const Signature& choice, const std::vector<Version>& versions,
+                            const std::string& dtype, const std::string& indent) {
+  const auto given = choice.mask_names();
+  const auto base = "forward_" + (given.empty() ? "plain" : support::join(given, "_"));
+  std::string text, last;
+  for (std::size_t i = 0; i < versions.size(); ++i) {
+    const auto name = i == 0 ? base : base + "_" + name_of(versions[i].dtypes.front());
+    add_method(part, name, versions[i].graph);
+    const auto call = "return self." + name + "(" + choice.arguments() + ")\n";
+    std::vector<std::string> tests;
+    for (const auto type : versions[i].dtypes) tests.push_back(dtype + " == " + std::to_string(static_cast<int>(type)));
+    if (i == 0) last = indent + call;
+    else text += indent + "if " + support::join(tests, " or ") + ":\n" + indent + "    " + call;
+  }
+  return text + last;
+}
+
+/// A forward that guards what it is given, and picks the trace for it.
 void define_choice(Part& part, const Inputs& example) {
-  std::string text = part.signature.declaration();
+  const auto& signature = part.signature;
+  std::string text = signature.declaration();
   if (!part.dynamic) text += guard(part, "x", example.x);
-  if (!part.dynamic && part.signature.memory) text += guard(part, "memory", example.memory);
-  for (const auto& choice : part.signature.choices()) {
-    const auto given = choice.optional_names();
-    const auto name = "forward_" + (given.empty() ? "plain" : support::join(given, "_"));
-    trace(part, name, choice, example);
-    const auto call = "return self." + name + "(" + choice.arguments("x") + ")\n";
-    text += given.empty() ? "    " + call
-                          : "    if " + support::join(given, " is not None and ") + " is not None:\n        " + call;
+  if (!part.dynamic && signature.memory) text += guard(part, "memory", example.memory);
+  for (const auto& name : signature.mask_names()) {
+    text += optional_guard(part.path, name, name == "memory_mask" ? "memory" : "x");
+  }
+  text += signature.defaults();
+  const auto dtype = dtype_text(part, example);
+  for (const auto& choice : signature.choices()) {
+    const auto versions = trace(part, choice, example);
+    const auto given = choice.mask_names();
+    if (part.dynamic && signature.optional_names().empty() && versions.size() == 1) {
+      return add_method(part, "forward", versions.front().graph);
+    }
+    if (given.empty()) {
+      text += define_versions(part, choice, versions, dtype, "    ");
+    } else {
+      text += "    if " + support::join(given, " is not None and ") + " is not None:\n" +
+              define_versions(part, choice, versions, dtype, "        ");
+    }
   }
   part.scripted.define(text);
 }
 
-void check_devices(const Part& part) {
+void check_devices(Part& part, const Inputs& example, bool traced) {
   for (const auto& method : part.scripted.get_methods()) {
-    if (const auto tie = device_tie(*method.graph())) {
-      refuse(part, "its " + method.name() + " would be tied to a device: " + *tie);
-    }
+    const auto tie = device_tie(*method.graph());
+    if (!tie) continue;
+    if (traced && part.dynamic) expect_no_loop(part, example);  // what it starts from is often what is tied
+    refuse(part, "its " + method.name() + " would be tied to a device: " + *tie);
   }
 }
 
@@ -132,14 +177,9 @@ void write_component(Part& part, const Inputs& example, const std::string& text,
   auto name = part.path;
   std::ranges::replace(name, '.', '_');
   part.scripted = mirror(*part.module, name, unit);
-  if (!text.empty()) {
-    define_written(part, text);
-  } else if (part.dynamic && part.signature.optional_names().empty()) {
-    trace(part, "forward", part.signature, example);
-  } else {
-    define_choice(part, example);
-  }
-  check_devices(part);
+  if (text.empty()) define_choice(part, example);
+  else define_written(part, text);
+  check_devices(part, example, text.empty());
 }
 
 }  // namespace headwright::exporter

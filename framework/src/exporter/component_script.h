@@ -19,7 +19,8 @@ torch::jit::Module container(const std::string& name, const Unit& unit);
 
 /// Makes part.scripted: the mirror of part.module with its `forward`. Where inputs may be left out or the shape is
 /// fixed, traces of each way to call it stand behind it: `forward_plain`, `forward_key_mask`,
-/// `forward_key_mask_document_ids`. text: what the variant wrote itself; empty = trace it.
+/// `forward_key_mask_document_ids`; and one more for a dtype in which it does something else, `forward_plain_float64`.
+/// text: what the variant wrote itself; empty = trace it.
 void write_component(Part& part, const Inputs& example, const std::string& text, const Unit& unit);
 
 }  // namespace headwright::exporter

@@ -2,7 +2,7 @@
 
 #include <ATen/core/grad_mode.h>
 
-#include <array>
+#include <algorithm>
 #include <fstream>
 
 #include "exporter/formats.h"
@@ -11,12 +11,6 @@
 
 namespace headwright::exporter {
 namespace {
-
-struct Format {
-  const char* name;
-  Report (*write)(model::Model&, const bind::Plan&, const std::filesystem::path&);
-};
-constexpr std::array kFormats{Format{"torchscript", write_torchscript}, Format{"safetensors", write_safetensors}};
 
 /// The model as it is exported: inference form, without gradients, and on the CPU, since a file that names another
 /// device loads only where there is one. Restored at the end.
@@ -56,22 +50,23 @@ std::string describe(std::string_view begin) {
 
 std::vector<std::string> formats() {
   std::vector<std::string> names;
-  names.reserve(kFormats.size());
-  for (const auto& format : kFormats) names.emplace_back(format.name);
+  for (const auto& format : all_formats()) names.emplace_back(format.name);
   return names;
 }
 
 // NOLINTNEXTLINE(modernize-use-string-view): a name that is joined with what a user gave
 std::string format_for(const std::filesystem::path& path) {
-  const auto ending = path.extension();
-  if (ending == ".safetensors") return "safetensors";
-  if (ending == ".pt" || ending == ".pth" || ending == ".ts") return "torchscript";
-  throw InputError(path.string() + ": expected a name that ends in .pt or .safetensors, or --format");
+  std::vector<std::string> usual;
+  for (const auto& format : all_formats()) {
+    if (std::ranges::find(format.endings, path.extension().string()) != format.endings.end()) return format.name;
+    usual.emplace_back(format.endings.front());
+  }
+  throw InputError(path.string() + ": expected a name that ends in " + support::join(usual, " or ") + ", or --format");
 }
 
 Report write(model::Model& model, const bind::Plan& plan, const std::string& format,
              const std::filesystem::path& path) {
-  for (const auto& known : kFormats) {
+  for (const auto& known : all_formats()) {
     if (format != known.name) continue;
     const ForExport prepared(model);
     return known.write(model, plan, path);
@@ -94,8 +89,9 @@ Inspection inspect(const std::filesystem::path& path) {
   std::string begin(24, '\0');
   stream.read(begin.data(), static_cast<std::streamsize>(begin.size()));
   begin.resize(static_cast<std::size_t>(stream.gcount()));
-  if (begin.starts_with("PK\x03\x04")) return inspect_torchscript(path);
-  if (begin.size() > 8 && begin[8] == '{') return inspect_safetensors(path);
+  for (const auto& format : all_formats()) {
+    if (format.recognises(begin)) return format.inspect(path);
+  }
   throw InputError(path.string() + ": found " + describe(begin) + ", expected a file written by 'runner export'");
 }
 

@@ -1,15 +1,23 @@
-// The formats behind the interface of exporter.h. The model is in eval mode, on the CPU, and gradients are off.
+// One format of exports. A new one is a file beside this one and a row of the table in formats.cpp. The model is in
+// eval mode, on the CPU, and gradients are off.
 #pragma once
 #include <filesystem>
+#include <span>
+#include <string_view>
+#include <vector>
 
 #include "exporter/exporter.h"
 
 namespace headwright::exporter {
 
-Report write_torchscript(model::Model& model, const bind::Plan& plan, const std::filesystem::path& path);
-Inspection inspect_torchscript(const std::filesystem::path& path);
+struct Format {
+  const char* name;
+  std::vector<const char*> endings;            // of file names that mean it: the usual one first
+  bool (*recognises)(std::string_view begin);  // by the first bytes of a file
+  Report (*write)(model::Model&, const bind::Plan&, const std::filesystem::path&);
+  Inspection (*inspect)(const std::filesystem::path&);
+};
 
-Report write_safetensors(model::Model& model, const bind::Plan& plan, const std::filesystem::path& path);
-Inspection inspect_safetensors(const std::filesystem::path& path);
+std::span<const Format> all_formats();
 
 }  // namespace headwright::exporter

@@ -84,7 +84,18 @@ std::string digest_of(const std::filesystem::path& path, tensor_io::SafetensorsH
   return digest.hex();
 }
 
-}  // namespace
+/// Names the tensors that no command could read.
+std::string unread_text(const tensor_io::SafetensorsHeader& header) {
+  std::vector<std::string> unread;
+  for (const auto& entry : header.entries) {
+    if (entry.dtype != at::ScalarType::Undefined) continue;
+    unread.push_back("'" + support::printable(entry.name) + "' (" + support::printable(entry.dtype_name) + ")");
+  }
+  constexpr std::size_t kShown = 10;
+  const auto more = unread.size() > kShown ? " and " + std::to_string(unread.size() - kShown) + " more" : "";
+  unread.resize(std::min(unread.size(), kShown));
+  return unread.empty() ? "" : "; its tensors of these dtypes are not read: " + support::join(unread, ", ") + more;
+}
 
 Report write_safetensors(model::Model& model, const bind::Plan& plan, const std::filesystem::path& path) {
   const auto all = collect(model);
@@ -102,12 +113,22 @@ Inspection inspect_safetensors(const std::filesystem::path& path) {
   for (const auto* key : {kDigest, kMetadata, kConfig}) {
     if (header.metadata.contains(key)) continue;
     throw InputError(path.string() + ": found a .safetensors file that headwright did not write (no '" + key +
-                     "' in its metadata), expected one written by 'runner export'");
+                     "' in its metadata), expected one written by 'runner export'" + unread_text(header));
   }
   inspection.sha256 = digest_of(path, header);
   inspection.config = header.metadata.at(kConfig);
   judge(inspection, header.metadata.at(kDigest), header.metadata.at(kMetadata));
   return inspection;
+}
+
+}  // namespace
+
+Format safetensors_format() {
+  return {.name = "safetensors",
+          .endings = {".safetensors"},
+          .recognises = [](std::string_view begin) { return begin.size() > 8 && begin[8] == '{'; },
+          .write = write_safetensors,
+          .inspect = inspect_safetensors};
 }
 
 }  // namespace headwright::exporter

@@ -19,13 +19,14 @@ class Samples {
   /// several all keys of the last row.
   Inputs inputs(const Size& size);
 
-  /// Inputs of a component: token ids below vocab_size or, where that is 0, features of this width.
-  Inputs component(const Size& size, std::int64_t width, std::int64_t vocab_size = 0);
+  /// Inputs of a component whose x is `wanted`.
+  Inputs component(const Size& size, const bind::Wanted& wanted);
 
  private:
-  at::Tensor sequence(std::int64_t batch, std::int64_t len, std::int64_t width, std::int64_t vocab_size);
+  at::Tensor sequence(std::int64_t batch, std::int64_t len, const bind::Wanted& wanted);
   at::Tensor mask(std::int64_t batch, std::int64_t keys);
   at::Tensor document_ids(const Size& size);
+  at::Tensor positions(const Size& size);
 
   const bind::ModelPlan& plan_;
   const at::ScalarType dtype_;

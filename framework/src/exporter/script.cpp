@@ -1,69 +1,60 @@
 #include "exporter/script.h"
 
+#include <algorithm>
+#include <iomanip>
+#include <sstream>
+
+#include "bind/walk.h"
 #include "exporter/component_script.h"
 #include "headwright/variant.h"
+#include "model/interpreter.h"
 
 namespace headwright::exporter {
 namespace {
 
 namespace jit = torch::jit;
-using bind::Order;
 
-bool claims_dynamic(const Component& component, const Dims& dims) {
-  return !component || component.variant->claims(dims, component.values).dynamic_export;
-}
+/// The steps of a block as expressions: each makes a line of TorchScript and names what it computed.
+class Text {
+ public:
+  explicit Text(const Signature& signature) : signature_(signature) {}
 
-/// The TorchScript of a block; the same sums in the same order as model::Block, without dropout.
-std::string block_text(const bind::BlockPlan& plan, const model::Block& block) {
-  const auto attend = [&](const std::string& x) {
-    return "self.attention.forward(" + signature_of(plan.claims).arguments(x) + ")";
-  };
-  const auto look_up = [&](const std::string& x) {
-    return "self.cross_attention.forward(" + signature_of(plan.cross_claims).arguments(x) + ")";
-  };
-  const auto feed = [](const std::string& x) { return "self.feed_forward.forward(" + x + ")"; };
-  const auto norm = [](const std::string& name, const std::string& x) {
-    return "self." + name + "_norm.forward(" + x + ")";
-  };
-  const auto line = [](const std::string& value) { return "    x = " + value + "\n"; };
-  std::string text = signature_of(plan).declaration();
-  switch (plan.order) {
-    case Order::pre_norm:
-      if (block.attention) text += line("x + " + attend(norm("attention", "x")));
-      if (block.cross_attention) text += line("x + " + look_up(norm("cross_attention", "x")));
-      if (block.feed_forward) text += line("x + " + feed(norm("feed_forward", "x")));
-      break;
-    case Order::post_norm:
-      if (block.attention) text += line(norm("attention", "x + " + attend("x")));
-      if (block.cross_attention) text += line(norm("cross_attention", "x + " + look_up("x")));
-      if (block.feed_forward) text += line(norm("feed_forward", "x + " + feed("x")));
-      break;
-    case Order::parallel:
-      text +=
-          "    normed = " + norm("attention", "x") + "\n" + line("x + " + attend("normed") + " + " + feed("normed"));
-      break;
-    case Order::plain:
-      if (block.attention) text += line(attend("x"));
-      if (block.cross_attention) text += line(look_up("x"));
-      if (block.feed_forward) text += line(feed("x"));
-      break;
+  std::string normed(const model::Sublayer& sublayer, const std::shared_ptr<Norm>& norm, const std::string& x) {
+    const auto& plan = sublayer.plan;
+    const auto name = norm == sublayer.norm          ? bind::norm_name(plan)
+                      : norm == sublayer.output_norm ? bind::output_norm_name(plan)
+                                                     : bind::residual_norm_name(plan);
+    return made("self." + name + ".forward(" + x + ")");
   }
-  return text + "    return x\n";
-}
+  std::string output(const model::Sublayer& sublayer, const std::string& x) {
+    const auto& plan = sublayer.plan;
+    const auto taken = signature_of(plan.component.variant->kind, plan.claims).within(signature_);
+    return made("self." + plan.name + ".forward(" + taken.arguments(x) + ")");
+  }
+  std::string dropped(const model::Sublayer&, const std::string& y) const { return y; }  // inference form
+  std::string scaled(const model::Sublayer& sublayer, const std::string& y) {
+    std::ostringstream factor;
+    factor << std::setprecision(17) << std::showpoint << sublayer.plan.residual_scale;
+    return made(y + " * " + factor.str());
+  }
+  std::string sum(const model::Sublayer&, const std::string& x, const std::string& y) { return made(x + " + " + y); }
+
+  const std::string& lines() const { return lines_; }
+
+ private:
+  std::string made(const std::string& value) {
+    const auto name = "x" + std::to_string(++count_);
+    lines_ += "    " + name + " = " + value + "\n";
+    return name;
+  }
+
+  const Signature& signature_;
+  std::string lines_;
+  int count_ = 0;
+};
 
 std::string call(const std::string& module, const std::string& arguments) {
   return "    x = self." + module + ".forward(" + arguments + ")\n";
-}
-
-bool is_dynamic(const bind::StackPlan& plan) {
-  bool dynamic = claims_dynamic(plan.final_norm, plan.last_dims());
-  if (plan.embedding) dynamic &= claims_dynamic(plan.embedding->position, plan.dims);
-  for (const auto& block : plan.blocks) {
-    dynamic &= !block.attention || block.claims.dynamic_export;
-    dynamic &= !block.cross_attention || block.cross_claims.dynamic_export;
-    dynamic &= claims_dynamic(block.norm, block.dims) && claims_dynamic(block.feed_forward, block.feed_forward_dims());
-  }
-  return dynamic;
 }
 
 /// Builds the tree from the model's input to its output.
@@ -80,17 +71,15 @@ class Builder {
     auto text = signature.declaration();
     if (model_.encoder && plan_.encoder) {
       script_.module.register_module("encoder", encoder(*plan_.encoder));
-      text += "    memory = self.encoder.forward(memory" + std::string(signature.memory_mask ? ", memory_mask" : "") +
-              ")\n";
+      text += "    memory = self.encoder.forward(memory" +
+              std::string(signature.memory_mask ? ", key_mask=memory_mask" : "") + ")\n";
     }
     text += stack(script_.module, model_, plan_, "", signature);
     if (model_.head) {
-      add(script_.module, {.path = "head",
-                           .variant = "head",
-                           .module = model_.head.get(),
-                           .eager = [head = model_.head](const Inputs& in) { return head->forward(in.x); },
-                           .width = plan_.last_dims().d_model});
-      text += call("head", "x");
+      auto part = component("head", plan_.head, model_.head);
+      part.width = plan_.last_dims().d_model;
+      text += call("head", part.signature.within(signature).arguments());
+      add(script_.module, std::move(part));
     }
     script_.module.define(text + "    return x\n");
     return std::move(script_);
@@ -101,7 +90,8 @@ class Builder {
   jit::Module encoder(const bind::StackPlan& plan) {
     in_encoder_ = true;
     auto module = container("encoder", unit_);
-    const Signature own{.key_mask = script_.signature.memory_mask};
+    Signature own{.key_mask = script_.signature.memory_mask};
+    own.positions = plan.positions.counted();
     const auto text = stack(module, *model_.encoder, plan, "encoder.", own);
     module.define(own.declaration() + text + "    return x\n");
     in_encoder_ = false;
@@ -112,34 +102,51 @@ class Builder {
   std::string stack(jit::Module& parent, const model::Stack& stack, const bind::StackPlan& plan,
                     const std::string& prefix, const Signature& signature) {
     std::string text;
-    if (stack.embedding && plan.embedding) {
-      const auto& position = plan.embedding->position;
-      add(parent, {.path = prefix + "embedding",
-                   .variant = position ? position.variant->name : "embedding",
-                   .module = stack.embedding.get(),
-                   .eager = [e = stack.embedding](const Inputs& in) { return e->forward(in.x, in.positions); },
-                   .vocab_size = plan.embedding->vocab_size,
-                   .dynamic = claims_dynamic(position, plan.dims)});
-      text += call("embedding", "x");
+    if (stack.positions) {
+      Part part{.path = prefix + "position_counter",
+                .variant = "positions",
+                .module = stack.positions.get(),
+                .eager = [counter = stack.positions](const Inputs& in) { return counter->forward(in); },
+                .signature = {.key_mask = signature.key_mask && plan.positions.visible,
+                              .document_ids = signature.document_ids && plan.positions.per_document}};
+      input_of(plan, part);
+      text += "    if positions is None:\n        positions = self.position_counter.forward(" +
+              part.signature.arguments() + ")\n";
+      add(parent, std::move(part));
+    }
+    if (stack.embedding) {
+      auto part = component(prefix + "embedding", plan.embedding, stack.embedding);
+      input_of(plan, part);
+      text += call("embedding", part.signature.within(signature).arguments());
+      add(parent, std::move(part));
     }
     parent.register_module("blocks", blocks(stack, plan, prefix + "blocks.", signature));
-    text += call("blocks", signature.arguments("x"));
+    text += call("blocks", inner(signature).arguments());
     if (stack.final_norm) {
-      add(parent, simple(prefix + "final_norm", plan.final_norm, stack.final_norm, plan.last_dims()));
+      add(parent, simple(prefix + "final_norm", plan.final_norm.component, stack.final_norm, plan.final_norm.dims));
       text += call("final_norm", "x");
     }
     return text;
   }
 
+  /// What blocks are called with: features stand in the place of whatever came in.
+  static Signature inner(Signature signature) {
+    signature.x = true;
+    signature.token_types = false;
+    return signature;
+  }
+
+  static void input_of(const bind::StackPlan& plan, Part& part) { part.wanted = bind::wanted_input(plan); }
+
   jit::Module blocks(const model::Stack& stack, const bind::StackPlan& plan, const std::string& prefix,
                      const Signature& signature) {
     auto list = container("blocks", unit_);
-    auto text = signature.declaration();
+    auto text = inner(signature).declaration();
     for (std::size_t i = 0; i < stack.blocks.size(); ++i) {
-      const auto index = std::to_string(i);
-      list.register_module(index, block(*stack.blocks[i], plan.blocks[i], prefix + index));
+      const auto index = std::to_string(plan.blocks[i].shared.value_or(i));
+      if (!plan.blocks[i].shared) list.register_module(index, block(*stack.blocks[i], plan.blocks[i], prefix + index));
       const auto taken = signature_of(plan.blocks[i]).within(signature);  // a mask only where the whole model has it
-      text += "    x = getattr(self, \"" + index + "\").forward(" + taken.named_arguments("x") + ")\n";
+      text += "    x = getattr(self, \"" + index + "\").forward(" + taken.arguments() + ")\n";
     }
     list.define(text + "    return x\n");
     return list;
@@ -147,30 +154,40 @@ class Builder {
 
   jit::Module block(const model::Block& block, const bind::BlockPlan& plan, const std::string& path) {
     auto module = container("block", unit_);
-    const auto after = plan.feed_forward_dims();
-    const auto attention = [&](const std::string& name, const std::shared_ptr<Attention>& layer,
-                               const std::shared_ptr<Norm>& norm, const Component& component, const Claims& claims,
-                               const Dims& dims) {
-      if (norm) add(module, simple(path + "." + name + "_norm", plan.norm, norm, dims));
-      if (!layer) return;
-      add(module,
-          {.path = path + "." + name,
-           .variant = component.variant->name,
-           .module = layer.get(),
-           .eager = [layer](const Inputs& in) { return layer->forward(in); },
-           .signature = signature_of(claims),
-           .width = dims.d_model,
-           .dynamic = claims.dynamic_export},
-          layer->torchscript());
-    };
-    attention("attention", block.attention, block.attention_norm, plan.attention, plan.claims, plan.dims);
-    attention("cross_attention", block.cross_attention, block.cross_attention_norm, plan.cross_attention,
-              plan.cross_claims, plan.cross_dims);
-    if (block.feed_forward_norm)
-      add(module, simple(path + ".feed_forward_norm", plan.norm, block.feed_forward_norm, after));
-    if (block.feed_forward) add(module, simple(path + ".feed_forward", plan.feed_forward, block.feed_forward, after));
-    module.define(block_text(plan, block));
+    for (const auto& sublayer : block.sublayers()) {
+      const auto& step = sublayer.plan;
+      const auto norm = [&](const Component& component, const std::shared_ptr<Norm>& made, const std::string& name,
+                            const Dims& dims) {
+        if (made) add(module, simple(path + "." + name, component, made, dims));
+      };
+      norm(step.norm, sublayer.norm, bind::norm_name(step), step.dims);
+      norm(step.residual_norm, sublayer.residual_norm, bind::residual_norm_name(step), step.dims_after());
+      if (sublayer.attention) {
+        auto part = component(path + "." + step.name, step, sublayer.attention);
+        part.width = step.dims.d_model;
+        add(module, std::move(part), sublayer.attention->torchscript());
+      } else {
+        add(module, simple(path + "." + step.name, step.component, sublayer.feed_forward, step.dims),
+            sublayer.feed_forward->torchscript());
+      }
+      norm(step.output_norm, sublayer.output_norm, bind::output_norm_name(step), step.dims_after());
+    }
+    const auto signature = signature_of(plan);
+    Text text(signature);
+    const auto y = model::run_block(block.sublayers(), text, std::string("x"));
+    module.define(signature.declaration() + text.lines() + "    return " + y + "\n");
     return module;
+  }
+
+  /// What is called with the inputs as a whole: an embedding, an attention, a head.
+  template <class M>
+  static Part component(const std::string& path, const bind::Placed& placed, const std::shared_ptr<M>& module) {
+    return {.path = path,
+            .variant = placed.component.variant->name,
+            .module = module.get(),
+            .eager = [module](const Inputs& in) { return module->forward(in); },
+            .signature = signature_of(placed.component.variant->kind, placed.claims),
+            .dynamic = placed.claims.dynamic_export};
   }
 
   /// A norm or a feed-forward layer: x -> y.
@@ -182,7 +199,7 @@ class Builder {
             .module = module.get(),
             .eager = [module](const Inputs& in) { return module->forward(in.x); },
             .width = dims.d_model,
-            .dynamic = claims_dynamic(component, dims)};
+            .dynamic = component.variant->claims(dims, component.values).dynamic_export};
   }
 
   void add(jit::Module& parent, Part part, const std::string& text = "") {
@@ -205,7 +222,8 @@ class Builder {
 
 Inputs Part::sample(Samples& samples, const Size& size) const {
   const auto seq = in_encoder ? size.memory_len : size.seq;
-  return samples.component({size.batch, seq, size.memory_len}, width, vocab_size);
+  const auto what = wanted.value_or(bind::Wanted{.item_shape = {width}});
+  return samples.component({size.batch, seq, size.memory_len}, what);
 }
 
 Script make_script(model::Model& model, const bind::Plan& plan, const Size& size) {
@@ -213,8 +231,11 @@ Script make_script(model::Model& model, const bind::Plan& plan, const Size& size
 }
 
 bool is_dynamic(const bind::ModelPlan& plan) {
-  const bool encoder = !plan.encoder || is_dynamic(static_cast<const bind::StackPlan&>(*plan.encoder));
-  return encoder && is_dynamic(static_cast<const bind::StackPlan&>(plan));
+  return std::ranges::all_of(bind::walk(plan), [](const bind::Place& place) {
+    const auto& component = *place.component;
+    return place.claims != nullptr ? place.claims->dynamic_export
+                                   : component.variant->claims(*place.dims, component.values).dynamic_export;
+  });
 }
 
 }  // namespace headwright::exporter

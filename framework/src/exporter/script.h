@@ -3,6 +3,7 @@
 #include <torch/csrc/jit/api/module.h>
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,10 +19,10 @@ struct Part {
   const torch::nn::Module* module = nullptr;
   std::function<at::Tensor(const Inputs&)> eager;
   Signature signature;
-  std::int64_t width = 0;       // of its x, where that is features
-  std::int64_t vocab_size = 0;  // of its x, where that is token ids
-  bool dynamic = true;          // takes any batch size and length
-  bool in_encoder = false;      // its sequence is the memory of the model
+  std::int64_t width = 0;              // of its x, where that is features
+  std::optional<bind::Wanted> wanted;  // what its x is, where that is what came into the model
+  bool dynamic = true;                 // takes any batch size and length
+  bool in_encoder = false;             // its sequence is the memory of the model
   torch::jit::Module scripted;
 
   /// Inputs of its own where the model gets inputs of that size.

@@ -64,8 +64,6 @@ void serialise(const Script& script, const bind::Plan& plan, const Report& repor
   sink.done();
 }
 
-}  // namespace
-
 Report write_torchscript(model::Model& model, const bind::Plan& plan, const std::filesystem::path& path) {
   support::AtomicFile file(path);  // first, so that a folder without permission is known before the work
   const auto sizes = sizes_for(plan);
@@ -106,6 +104,16 @@ Inspection inspect_torchscript(const std::filesystem::path& path) {
   }
   judge(inspection, *carried, *metadata);
   return inspection;
+}
+
+}  // namespace
+
+Format torchscript_format() {
+  return {.name = "torchscript",
+          .endings = {".pt", ".pth", ".ts"},
+          .recognises = [](std::string_view begin) { return begin.starts_with("PK\x03\x04"); },
+          .write = write_torchscript,
+          .inspect = inspect_torchscript};
 }
 
 }  // namespace headwright::exporter

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "exporter/dtypes.h"
+#include "exporter/trace.h"
 #include "headwright/errors.h"
 #include "headwright/shapes.h"
 #include "model/build.h"
@@ -47,6 +49,10 @@ Comparison compare(const torch::jit::Module& module, const Signature& signature,
     if (got.sizes() != expected.sizes()) {
       return {.fault = "got shape " + shape_text(got) + ", expected " + shape_text(expected)};
     }
+    if (got.scalar_type() != expected.scalar_type()) {
+      return {.fault = std::string("got dtype ") + toString(got.scalar_type()) + ", expected " +
+                       toString(expected.scalar_type())};
+    }
     const auto error = max_abs_error(got, expected);
     const auto scale = expected.numel() == 0 ? 0 : expected.abs().nan_to_num(0, 0, 0).max().item<double>();
     const auto limit = tolerance(expected.scalar_type()) * std::max(1.0, scale);
@@ -61,28 +67,70 @@ Comparison compare(const torch::jit::Module& module, const Signature& signature,
 }
 
 [[noreturn]] void refuse(const std::string& what, const Inputs& inputs, const std::string& fault) {
-  throw Error(what + ": exported, it differs from the model at x " + shape_text(inputs.x) +
+  throw Error(what + ": exported, it differs from the model at x " +
+              (inputs.x.defined() ? shape_text(inputs.x) : "absent") +
               (inputs.memory.defined() ? ", memory " + shape_text(inputs.memory) : "") + ": " + fault);
 }
 
 /// What a call that leaves out the rest would be given.
 Inputs only(const Signature& taken, const Inputs& inputs) { return taken.inputs(taken.values(inputs)); }
 
+/// Why a trace holds at one size alone.
+std::string cause_of(const Part& part, const Signature& choice, const Inputs& inputs) {
+  auto again = part;  // another handle to the same modules
+  if (const auto loop = loop_over_time(again, choice, inputs); !loop.empty()) {
+    return "its forward loops over the tokens (" + loop +
+           " run once more for each token), which a trace writes down for one length alone; write the loop in "
+           "torchscript(), or use operators on the whole sequence";
+  }
+  const auto baked = baked_sizes(again, choice, inputs);
+  return (baked.empty() ? "a size or a table is baked into its forward"
+                        : "a size is baked into its forward (" + baked + ")") +
+         ": see headwright/shapes.h, or claim it not";
+}
+
 /// The model as a whole differs: says which of its components does, each on inputs of its own.
 [[noreturn]] void blame(const Script& script, const bind::Plan& plan, const Size& size, const Inputs& inputs,
                         const std::string& fault) {
   Samples samples(plan);
+  const auto within = [](std::int64_t longest) { return longest > 0 ? std::min<std::int64_t>(6, longest) : 6; };
+  const Size several{2, within(plan.model.dims.context_length), within(plan.model.longest_memory())};
   for (const auto& part : script.parts) {
     const auto all = part.sample(samples, size);
-    for (const auto& choice : part.signature.choices()) {
+    for (const auto& choice : part.signature.calls()) {
       const auto own = only(choice, all);
       const auto found = compare(part.scripted, part.signature, own, part.eager(own));
       if (found.fault.empty()) continue;
       refuse(part.path + ": '" + part.variant + "' claims dynamic_export, but", own,
-             found.fault + "; a size or a table is baked into its forward: see headwright/shapes.h, or claim it not");
+             found.fault + "; " + cause_of(part, choice, part.sample(samples, several)));
     }
   }
   refuse("the model", inputs, fault);
+}
+
+/// What is cast after loading must compute in the new dtype. Each component on its own, so that one of them at a time
+/// is held twice.
+void verify_casts(const Script& script, const bind::Plan& plan, const Size& size) {
+  Samples samples(plan);
+  for (const auto& part : script.parts) {
+    const auto all = part.sample(samples, size);
+    const auto own_dtype = dtype_of(*part.module, all);
+    for (const auto dtype : kDtypes) {
+      if (dtype == own_dtype) continue;
+      const InDtype turned(*part.module, dtype);
+      const auto inputs = cast(only(part.signature, all), dtype);
+      at::Tensor expected;
+      try {
+        expected = part.eager(inputs);
+      } catch (const std::exception&) {
+        continue;  // torch has no such operator for this dtype, so the model itself cannot be run in it
+      }
+      const auto found = compare(part.scripted, part.signature, inputs, expected);
+      if (!found.fault.empty()) {
+        refuse(part.path + ": '" + part.variant + "', cast to " + name_of(dtype), inputs, found.fault);
+      }
+    }
+  }
 }
 
 }  // namespace
@@ -101,8 +149,8 @@ std::vector<Check> verify(const Script& script, model::Model& model, const bind:
   std::vector<Check> checks;
   for (const auto& size : sizes) {
     const auto all = samples.inputs(size);
-    Check check{.shape = all.x.sizes().vec()};
-    for (const auto& choice : script.signature.choices()) {
+    Check check{.shape = (all.x.defined() ? all.x : all.memory).sizes().vec()};
+    for (const auto& choice : script.signature.calls()) {
       const auto inputs = only(choice, all);
       const auto found = compare(script.module, script.signature, inputs, model.forward(inputs));
       if (!found.fault.empty()) blame(script, plan, size, inputs, found.fault);
@@ -110,11 +158,12 @@ std::vector<Check> verify(const Script& script, model::Model& model, const bind:
     }
     checks.push_back(std::move(check));
   }
+  if (!sizes.empty()) verify_casts(script, plan, sizes.front());
   return checks;
 }
 
 void verify_file(const torch::jit::Module& loaded, const Script& script, const bind::Plan& plan, const Size& size) {
-  const auto inputs = only(script.signature.without_optional(), Samples(plan).inputs(size));
+  const auto inputs = only(script.signature.required(), Samples(plan).inputs(size));
   const auto found = compare(loaded, script.signature, inputs, call(script.module, script.signature, inputs));
   if (!found.fault.empty()) refuse("the file", inputs, found.fault);
 }

@@ -19,7 +19,7 @@ std::filesystem::path config_file(const std::string& stem) { return configs_fold
 Experiment::Experiment(const run::Request& request, const Inputs& given) : plan_(run::open(request).plan) {
   inputs = given.x.defined() ? given : run::make_inputs(plan_);
   model = model::build(plan_);
-  if (model->blocks.empty() || !model->blocks[0]->attention) {
+  if (model->blocks.empty() || !model->blocks[0]->sublayers().front().attention) {
     throw InputError(request.config.string() + ": the lesson needs an attention in its first block");
   }
   run(inputs.x);
@@ -47,9 +47,11 @@ at::Tensor Experiment::tensor(const std::string& name) const {
   throw InputError("the lesson looks at the tensor '" + name + "', which '" + variant() + "' does not have");
 }
 
-const std::string& Experiment::variant() const { return plan_.model.blocks[0].attention.variant->name; }
+const std::string& Experiment::variant() const {
+  return plan_.model.blocks[0].sublayers.front().component.variant->name;
+}
 
-Attention& Experiment::attention() const { return *model->blocks[0]->attention; }
+Attention& Experiment::attention() const { return *model->blocks[0]->sublayers().front().attention; }
 
 Lab::Lab(LessonInfo info, std::vector<std::string> overrides, std::vector<std::filesystem::path> plugin_path)
     : result_{std::move(info), {}, {}}, overrides_(std::move(overrides)), plugin_path_(std::move(plugin_path)) {}

@@ -11,7 +11,7 @@ namespace {
 at::Tensor embedded(const Experiment& words) {
   if (!words.model->embedding) throw InputError("the lesson needs a model with an embedding");
   const at::NoGradGuard no_grad;
-  return words.model->embedding->forward(words.inputs.x, {});  // (batch, seq, d_model)
+  return words.model->embedding->forward({.x = words.inputs.x});  // (batch, seq, d_model)
 }
 
 void show_words(Lab& lab, const Experiment& words) {

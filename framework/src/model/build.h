@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,12 +18,24 @@ namespace headwright::model {
 /// Parameters of a module; tied weights once.
 std::int64_t count_parameters(const torch::nn::Module& module);
 
+/// What a cache of one sequence takes, in bytes.
+struct CacheFootprint {
+  std::int64_t per_token = 0;  // while no window is full
+  std::int64_t fixed = 0;      // whatever the length: states of recurrent layers
+  std::int64_t tokens = 0;     // model.context_length; 0 = without a limit
+  std::int64_t whole = 0;      // at that many tokens
+};
+
+/// True if every attention that reads the sequence itself claims a cache, and there is one.
+bool claims_cache(const bind::ModelPlan& plan);
+
 /// Sizes of a model, found without allocating it.
 struct Footprint {
   std::int64_t parameters = 0;                                // tied weights once
   std::int64_t bytes = 0;                                     // parameters and buffers, in the plan's dtype
   std::vector<std::pair<std::string, std::int64_t>> modules;  // path -> its own parameters, in the order of the tree
   std::vector<std::pair<std::string, KernelChoice>> kernels;  // of every attention, by module path
+  std::optional<CacheFootprint> cache;                        // nothing = the model has none
 };
 
 /// Throws ResourceError where the sizes overflow.

@@ -1,10 +1,12 @@
 // Sizes of a model that was never allocated.
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <map>
 #include <unordered_set>
 #include <utility>
 
+#include "bind/walk.h"
 #include "model/build.h"
 #include "model/meta.h"
 
@@ -56,6 +58,7 @@ std::vector<std::int64_t> keep_distinct_blocks(bind::StackPlan& stack) {
   std::vector<std::int64_t> counts;
   std::map<std::pair<std::string, std::int64_t>, std::size_t> place;
   for (const auto& block : all) {
+    if (block.shared) continue;
     const auto [found, fresh] = place.try_emplace({block.name, block.dims.d_model}, counts.size());
     if (fresh) {
       stack.blocks.push_back(block);
@@ -75,7 +78,40 @@ std::int64_t bytes_of_repeats(const Stack& stack, const std::vector<std::int64_t
   return bytes;
 }
 
+/// Of one sequence. What a window or a state keeps is there from the start; per token is what the second one adds.
+std::optional<CacheFootprint> cache_footprint(const Model& model, const bind::Plan& plan) {
+  if (!claims_cache(plan.model)) return {};
+  const auto element = static_cast<std::int64_t>(c10::elementSize(dtype_from(plan.run.dtype)));
+  const auto bytes = [&](std::int64_t tokens) {
+    return without_memory([&] {
+      std::int64_t sum = 0;
+      for (const auto& [path, cache] : model.make_cache(1, tokens).layers) {
+        for (const auto& [name, tensor] : cache.tensors) {
+          const bool cast =
+              tensor.scalar_type() == at::kFloat;  // as the weights, which are float32 until they are cast
+          sum = plus(sum, times(tensor.numel(), cast ? element : static_cast<std::int64_t>(tensor.element_size())));
+        }
+      }
+      return sum;
+    });
+  };
+  const auto tokens = plan.model.dims.context_length;
+  CacheFootprint footprint{.per_token = bytes(2) - bytes(1), .fixed = 0, .tokens = tokens};
+  footprint.fixed = bytes(1) - footprint.per_token;
+  footprint.whole = tokens > 0 ? bytes(tokens) : 0;
+  return footprint;
+}
+
 }  // namespace
+
+bool claims_cache(const bind::ModelPlan& plan) {
+  if (plan.head && plan.head.claims.pools) return false;
+  const auto places = bind::walk_attentions(plan);
+  return std::ranges::all_of(
+             places,
+             [](const auto& place) { return place.in_encoder || place.claims->memory || place.claims->cache; }) &&
+         std::ranges::any_of(places, [](const auto& place) { return !place.in_encoder && place.claims->cache; });
+}
 
 std::int64_t count_parameters(const torch::nn::Module& module) { return weigh(module, at::kFloat).parameters; }
 
@@ -94,6 +130,7 @@ Footprint measure(const bind::Plan& plan) {
   model->eval();
   const auto weight = weigh(*model, dtype_from(plan.run.dtype));
   Footprint footprint{.parameters = weight.parameters, .bytes = weight.bytes, .kernels = kernels_of(*model)};
+  footprint.cache = cache_footprint(*model, plan);
   std::unordered_set<const void*> seen;
   for (const auto& module : model->named_modules()) {
     std::int64_t own = 0;

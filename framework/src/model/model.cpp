@@ -1,113 +1,52 @@
 #include "model/model.h"
 
 #include <ATen/ATen.h>
-#include <torch/nn/init.h>
-
-#include <cmath>
 
 #include "headwright/shapes.h"
 #include "model/components.h"
+#include "support/text.h"
 
 namespace headwright::model {
+namespace {
 
-Embedding::Embedding(const bind::EmbeddingPlan& plan, const Dims& dims, const at::Tensor& tied_weight) {
-  torch::nn::EmbeddingOptions options(plan.vocab_size, dims.d_model);
-  if (tied_weight.defined()) options._weight(tied_weight);
-  token = register_module("token", torch::nn::Embedding(options));
-  if (plan.position) position = register_module("position", make<Position>(plan.position, dims));
-  if (plan.dropout > 0) dropout_ = register_module("dropout", torch::nn::Dropout(plan.dropout));
+void expect_room(const ModelCache& cache, const Inputs& inputs) {
+  const auto batch = inputs.x.size(0), after = cache.tokens() + inputs.x.size(1);
+  if (batch == cache.batch && after <= cache.capacity) return;
+  refuse_shape("cache", "x", inputs.x,
+               "a batch of " + std::to_string(cache.batch) + " and at most " +
+                   std::to_string(cache.capacity - cache.tokens()) + " tokens more: the capacity is " +
+                   std::to_string(cache.capacity));
 }
 
-at::Tensor Embedding::forward(const at::Tensor& tokens, const at::Tensor& positions) {
-  auto x = token(tokens);  // (batch, seq, d_model)
-  if (position) x = position->embed(x, positions.defined() ? positions : positions_along(tokens, 1));
-  return dropout_.is_empty() ? x : dropout_(x);
-}
-
-Block::Block(const bind::BlockPlan& plan) : order(plan.order) {
-  const auto after = plan.feed_forward_dims();
-  if (plan.norm && plan.attention) {
-    attention_norm = register_module("attention_norm", make<Norm>(plan.norm, plan.dims));
-  }
-  if (plan.attention) attention = register_module("attention", make<Attention>(plan.attention, plan.dims));
-  if (plan.norm && plan.cross_attention) {
-    cross_attention_norm = register_module("cross_attention_norm", make<Norm>(plan.norm, plan.cross_dims));
-  }
-  if (plan.cross_attention) {
-    cross_attention = register_module("cross_attention", make<Attention>(plan.cross_attention, plan.cross_dims));
-  }
-  if (plan.norm && plan.feed_forward && order != bind::Order::parallel) {
-    feed_forward_norm = register_module("feed_forward_norm", make<Norm>(plan.norm, after));
-  }
-  if (plan.feed_forward) feed_forward = register_module("feed_forward", make<FeedForward>(plan.feed_forward, after));
-  if (plan.dropout > 0) dropout_ = register_module("dropout", torch::nn::Dropout(plan.dropout));
-}
-
-at::Tensor Block::forward(const Inputs& inputs) {
-  const auto drop = [&](const at::Tensor& y) { return dropout_.is_empty() ? y : dropout_(y); };
-  const auto attend_to = [&](const at::Tensor& x) { return drop(attention->forward(inputs.with(x, "attention"))); };
-  const auto look_up = [&](const at::Tensor& x) {
-    return drop(cross_attention->forward(inputs.with(x, "cross_attention")));
-  };
-  const auto feed = [&](const at::Tensor& x) { return drop(feed_forward->forward(x)); };
-
-  auto x = inputs.x;  // (batch, seq, d_model)
-  switch (order) {
-    case bind::Order::pre_norm:
-      if (attention) x = x + attend_to(attention_norm->forward(x));
-      if (cross_attention) x = x + look_up(cross_attention_norm->forward(x));
-      if (feed_forward) x = x + feed(feed_forward_norm->forward(x));
-      return x;
-    case bind::Order::post_norm:
-      if (attention) x = attention_norm->forward(x + attend_to(x));
-      if (cross_attention) x = cross_attention_norm->forward(x + look_up(x));
-      if (feed_forward) x = feed_forward_norm->forward(x + feed(x));
-      return x;
-    case bind::Order::parallel: {
-      const auto normed = attention_norm->forward(x);
-      return x + attend_to(normed) + feed(normed);
-    }
-    case bind::Order::plain:
-      break;
-  }
-  if (attention) x = attend_to(x);
-  if (cross_attention) x = look_up(x);
-  if (feed_forward) x = feed(x);
-  return x;
-}
-
-Head::Head(std::int64_t d_in, const bind::HeadPlan& plan, const at::Tensor& tied_weight) {
-  if (tied_weight.defined()) {
-    weight = register_parameter("weight", tied_weight);
-  } else {
-    weight = register_parameter("weight", at::empty({plan.d_out, d_in}));
-    torch::nn::init::kaiming_uniform_(weight, std::sqrt(5.0));  // what torch::nn::Linear draws
-  }
-  if (!plan.bias) return;
-  bias = register_parameter("bias", at::empty({plan.d_out}));
-  const double bound = 1 / std::sqrt(static_cast<double>(d_in));
-  torch::nn::init::uniform_(bias, -bound, bound);
-}
-
-at::Tensor Head::forward(const at::Tensor& x) { return at::linear(x, weight, bias); }
+}  // namespace
 
 void Stack::add_embedding(const bind::StackPlan& plan, const at::Tensor& tied_weight) {
+  if (plan.positions.counted()) positions = std::make_shared<PositionCounter>(plan.positions);
   if (!plan.embedding) return;
-  embedding = register_module("embedding", std::make_shared<Embedding>(*plan.embedding, plan.dims, tied_weight));
+  embedding = make<Embedding>(plan.embedding.component, plan.embedding.dims);
+  if (plan.embedding.claims.tied) embedding->tie(tied_weight);
+  register_module("embedding", embedding);
 }
 
 void Stack::add_layers(const bind::StackPlan& plan) {
   block_list_ = register_module("blocks", std::make_shared<torch::nn::Module>());
   for (const auto& block : plan.blocks) {
-    blocks.push_back(block_list_->register_module(std::to_string(blocks.size()), std::make_shared<Block>(block)));
+    repeated.push_back(block.shared.has_value());
+    blocks.push_back(block.shared
+                         ? blocks.at(*block.shared)
+                         : block_list_->register_module(std::to_string(blocks.size()), std::make_shared<Block>(block)));
   }
-  if (plan.final_norm) final_norm = register_module("final_norm", make<Norm>(plan.final_norm, plan.last_dims()));
+  final_norm = make<Norm>(plan.final_norm.component, plan.final_norm.dims);
+  if (final_norm) register_module("final_norm", final_norm);
 }
 
-at::Tensor Stack::run(const Inputs& inputs) {
-  auto x = embedding ? embedding->forward(inputs.x, inputs.positions) : inputs.x;  // (batch, seq, d_model)
+at::Tensor Stack::run(const Inputs& given, ModelCache* caches) {
+  auto inputs = given;
+  if (positions && !inputs.positions.defined()) inputs.positions = positions->forward(inputs);
+  auto x = inputs.x;  // (batch, seq, d_model), or what the embedding takes
+  if (embedding) x = embedding->forward(inputs.with(x, "embedding"));
   for (std::size_t i = 0; i < blocks.size(); ++i) {
-    x = blocks[i]->forward(inputs.with(x, "blocks." + std::to_string(i)));
+    x = blocks[i]->forward(inputs.with(x, "blocks." + std::to_string(i)), caches);
   }
   return final_norm ? final_norm->forward(x) : x;
 }
@@ -117,21 +56,25 @@ Encoder::Encoder(const bind::StackPlan& plan, const at::Tensor& tied_weight) {
   add_layers(plan);
 }
 
-at::Tensor Encoder::forward(const Inputs& inputs) { return run(inputs); }
+at::Tensor Encoder::forward(const Inputs& inputs) { return run(inputs, nullptr); }
 
 Model::Model(const bind::ModelPlan& plan) {
   add_embedding(plan);
+  const auto matrix = [&](const bind::Placed& placed) {
+    return placed.claims.tied ? embedding->matrix() : at::Tensor();
+  };
   if (plan.encoder) {
-    const bool shares = plan.encoder->embedding && plan.encoder->embedding->tied;
-    encoder = register_module(
-        "encoder", std::make_shared<Encoder>(*plan.encoder, shares ? embedding->token->weight : at::Tensor()));
+    encoder = register_module("encoder", std::make_shared<Encoder>(*plan.encoder, matrix(plan.encoder->embedding)));
   }
   add_layers(plan);
-  if (plan.head) {
-    tied = plan.head->tied;
-    head = register_module("head", std::make_shared<Head>(plan.last_dims().d_model, *plan.head,
-                                                          tied ? embedding->token->weight : at::Tensor()));
-  }
+  in_steps_ =
+      !plan.embedding || plan.embedding.claims.takes == Takes::tokens || plan.embedding.claims.takes == Takes::features;
+  if (!plan.head) return;
+  head = make<Head>(plan.head.component, plan.head.dims);
+  tied = plan.head.claims.tied;
+  pools_ = plan.head.claims.pools;
+  if (tied) head->tie(matrix(plan.head));
+  register_module("head", head);
 }
 
 at::Tensor Model::encode(const Inputs& inputs) {
@@ -142,26 +85,52 @@ at::Tensor Model::encode(const Inputs& inputs) {
   return encoder->forward(own);  // (batch, memory_len, d_memory)
 }
 
-std::vector<std::pair<std::string, std::shared_ptr<Attention>>> Model::attentions() const {
-  std::vector<std::pair<std::string, std::shared_ptr<Attention>>> found;
+at::Tensor Model::forward(const Inputs& inputs, ModelCache* cache) {
+  auto all = inputs;
+  Cache counted;  // for what counts tokens: how many there are so far
+  if (cache != nullptr) {
+    expect_room(*cache, inputs);
+    if (!cache->memory.defined()) cache->memory = encode(inputs);
+    all.memory = cache->memory;
+    counted.length = cache->length;
+    all.cache = &counted;
+  } else {
+    all.memory = encode(inputs);
+  }
+  auto x = run(all, cache);  // (batch, seq, d_model)
+  if (cache != nullptr) cache->length = cache->length + inputs.x.size(1);
+  return head ? head->forward(all.with(x, "head")) : x;
+}
+
+ModelCache Model::make_cache(std::int64_t batch, std::int64_t capacity) const {
+  ModelCache cache{.batch = batch, .capacity = capacity, .length = at::zeros({}, at::kLong)};
+  std::vector<std::string> without;
+  for (const auto& attention : attentions()) {
+    const auto& claims = attention.plan->claims;
+    if (attention.in_encoder || claims.memory) continue;  // read whole with every call
+    if (claims.cache) cache.layers[attention.path] = attention.module->make_cache(batch, capacity);
+    else without.push_back(attention.path + " ('" + attention.plan->component.variant->name + "')");
+  }
+  if (!in_steps_) without.emplace_back("embedding, which is no sequence that goes on");
+  if (pools_) without.emplace_back("head, which reads the whole sequence");
+  if (without.empty()) return cache;
+  throw Error("[cache] this model has none, since these read the whole sequence: " + support::join(without, ", "));
+}
+
+std::vector<AttentionAt> Model::attentions() const {
+  std::vector<AttentionAt> found;
   const auto add = [&](const Stack& stack, const std::string& prefix) {
     for (std::size_t i = 0; i < stack.blocks.size(); ++i) {
-      const auto path = prefix + "blocks." + std::to_string(i) + ".";
-      const auto& block = *stack.blocks[i];
-      if (block.attention) found.emplace_back(path + "attention", block.attention);
-      if (block.cross_attention) found.emplace_back(path + "cross_attention", block.cross_attention);
+      for (const auto& sublayer : stack.blocks[i]->sublayers()) {
+        if (!sublayer.attention) continue;
+        found.push_back({prefix + "blocks." + std::to_string(i) + "." + sublayer.plan.name, sublayer.attention,
+                         &sublayer.plan, !prefix.empty(), stack.repeated[i]});
+      }
     }
   };
   if (encoder) add(*encoder, "encoder.");
   add(*this, "");
   return found;
-}
-
-at::Tensor Model::forward(const Inputs& inputs) {
-  auto all = inputs;
-  all.memory = encode(inputs);
-  const auto x = run(all);  // (batch, seq, d_model)
-  return head ? head->forward(x) : x;
 }
 
 }  // namespace headwright::model

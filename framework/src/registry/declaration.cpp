@@ -60,6 +60,10 @@ std::string single_fault(const Value& value, const ParamSpec& param) {
   };
   const auto anything = [](const auto&) { return ""; };
   const auto as_number = [&](auto number) { return number_fault(static_cast<double>(number), param.limits); };
+  const auto as_text = [&](const std::string& text) {
+    const auto fault = text_fault({text});
+    return fault.empty() ? choice_fault(text, param.limits) : fault;
+  };
   switch (param.type) {
     case ParamType::boolean:
       return typed(std::get_if<bool>(&value.data), anything);
@@ -68,16 +72,18 @@ std::string single_fault(const Value& value, const ParamSpec& param) {
     case ParamType::number:
       return typed(std::get_if<double>(&value.data), as_number);
     case ParamType::text:
-      return typed(std::get_if<std::string>(&value.data), [&](const std::string& text) {
-        const auto fault = text_fault({text});
-        return fault.empty() ? choice_fault(text, param.limits) : fault;
-      });
+      return typed(std::get_if<std::string>(&value.data), as_text);
+    case ParamType::number_or_text:
+      if (const auto* number = std::get_if<double>(&value.data)) return as_number(*number);
+      return typed(std::get_if<std::string>(&value.data), as_text);
     case ParamType::mask:
       return typed(std::get_if<Mask>(&value.data), anything);
     case ParamType::modifiers:
       return typed(std::get_if<std::vector<ScoreModifier>>(&value.data), anything);
     case ParamType::component:
-      return typed(std::get_if<Component>(&value.data), anything);
+      return typed(std::get_if<Component>(&value.data), [](const Component& component) {
+        return component.name.empty() ? "" : name_fault(component.name);  // of a variant that is looked up later
+      });
   }
   return "it has a type that this runner does not know";
 }
@@ -100,6 +106,9 @@ std::string param_fault(const ParamSpec& param) {
   if (auto fault = text_fault({param.doc}); !fault.empty()) return fault;
   for (const auto choice : param.limits.choices) {
     if (auto fault = text_fault({choice}); !fault.empty()) return fault;
+  }
+  if (param.type == ParamType::number_or_text && param.limits.choices[0].empty()) {
+    return "it takes a number or a text, and names no text; expected one_of(...)";
   }
   const auto& limits = param.limits;
   if (!(limits.min <= limits.max)) {

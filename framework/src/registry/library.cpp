@@ -1,20 +1,18 @@
 #include "registry/library.h"
 
-#include <c10/util/Exception.h>
-
 #include <boost/core/demangle.hpp>
 #include <boost/dll/runtime_symbol_info.hpp>
 #include <boost/dll/shared_library.hpp>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <new>
 #include <sstream>
 
 #include "headwright/abi.h"
 #include "headwright/errors.h"
 #include "registry/declaration.h"
-#include "support/system.h"
+#include "registry/guarded.h"
+#include "registry/seal.h"
 #include "support/text.h"
 
 namespace headwright::registry {
@@ -54,7 +52,11 @@ std::string loader_text(std::string text, const fs::path& file) {
   return text;
 }
 
-dll::shared_library& open(const fs::path& file, type mode) {
+dll::shared_library& open(const fs::path& file, Expected expected, type mode) {
+  const auto contents = expected ? contents_of(file) : std::nullopt;
+  if (contents && contents->hash != *expected) {  // one that cannot be read is for the loader to tell
+    throw Refused("it changed since it was looked at; run again", false);
+  }
   auto library = std::make_unique<dll::shared_library>();
   try {
     library->load(file, mode | type::rtld_local);
@@ -123,30 +125,6 @@ std::vector<VariantSpec> describe(const Greeting& greeting, const Stage& enterin
   return specs;
 }
 
-/// Calls into a plugin. What it throws becomes a PluginError that names it; running out of memory is not its fault.
-template <class Call>
-auto guarded(const std::string& where, Call&& call) {
-  try {
-    return call();
-  } catch (const PluginError&) {
-    throw;  // from a component of another plugin, which it names
-  } catch (const ResourceError&) {
-    throw;
-  } catch (const c10::OutOfMemoryError& failure) {
-    throw ResourceError(where + ": " + failure.what_without_backtrace());
-  } catch (const std::bad_alloc&) {
-    throw ResourceError(where + ": out of memory");
-  } catch (const c10::Error& failure) {
-    const std::string text = failure.what_without_backtrace();
-    if (support::means_out_of_memory(text)) throw ResourceError(where + ": " + text);
-    throw PluginError(where + ": " + text);
-  } catch (const std::exception& failure) {
-    throw PluginError(where + ": " + failure.what());
-  } catch (...) {
-    throw PluginError(where + ": threw something that is no std::exception");
-  }
-}
-
 void guard(VariantSpec& spec, const fs::path& file) {
   const auto where = file.string() + ": '" + spec.name + "' failed in ";
   spec.claims = [where = where + "claims", inner = spec.claims](const Dims& dims, const ParamMap& values) {
@@ -164,22 +142,22 @@ void guard(VariantSpec& spec, const fs::path& file) {
 
 }  // namespace
 
-const std::vector<VariantSpec>& open_library(const fs::path& file, const Stage& entering) {
+const std::vector<VariantSpec>& open_library(const fs::path& file, Expected expected, const Stage& entering) {
   auto& open_ones = table();
   const std::scoped_lock lock(open_ones.mutex);
   if (const auto known = open_ones.specs.find(file); known != open_ones.specs.end()) return known->second;
   entering("it was opened");
-  auto specs = describe(greet(open(file, type::rtld_now), entering), entering);
+  auto specs = describe(greet(open(file, expected, type::rtld_now), entering), entering);
   for (auto& spec : specs) guard(spec, file);
   return open_ones.specs.emplace(file, std::move(specs)).first->second;
 }
 
-void greet_lazily(const fs::path& file, const Stage& entering) {
+void greet_lazily(const fs::path& file, Expected expected, const Stage& entering) {
   // A library that is already open would stay bound as it is: glibc looks at RTLD_NOW only on the first open. So the
   // strict open comes first, and this one follows where it failed.
   const std::scoped_lock lock(table().mutex);
   entering("it was opened");
-  greet(open(file, type::rtld_lazy), entering);
+  greet(open(file, expected, type::rtld_lazy), entering);
 }
 
 fs::path own_library() { return dll::this_line_location(); }

@@ -1,7 +1,9 @@
 // A plugin library: opened, greeted, asked what it provides. The only user of Boost.DLL.
 #pragma once
+#include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -21,13 +23,18 @@ class Refused : public std::runtime_error {
 /// Told what a library is about to be asked for ("it was opened"), so that its death can be placed.
 using Stage = std::function<void(std::string_view)>;
 
+/// The hash that was taken of a file; nothing = whatever it holds now.
+using Expected = std::optional<std::uint64_t>;
+
 /// Opens `file` with every symbol bound, compares its greeting, has it describe itself and checks what it says.
-/// Throws Refused. The library stays open for the life of the process, and so does what is returned.
-const std::vector<VariantSpec>& open_library(const std::filesystem::path& file, const Stage& entering);
+/// Throws Refused, before it is opened where it does not hold what is expected. The library stays open for the life of
+/// the process, and so does what is returned.
+const std::vector<VariantSpec>& open_library(const std::filesystem::path& file, Expected expected,
+                                             const Stage& entering);
 
 /// For a library that cannot be opened because of a missing symbol: opens it with symbols bound when called, and throws
 /// Refused if its greeting tells more, such as an old ABI. In the probe only, since running such code is a risk.
-void greet_lazily(const std::filesystem::path& file, const Stage& entering);
+void greet_lazily(const std::filesystem::path& file, Expected expected, const Stage& entering);
 
 /// The file that this code is in: libheadwright.
 std::filesystem::path own_library();

@@ -6,6 +6,18 @@
 
 namespace headwright::registry {
 
+// "HASH FILE", or " FILE" for any hash
+std::string question(const std::string& file, std::optional<std::uint64_t> expected) {
+  return (expected ? std::to_string(*expected) : "") + " " + file;
+}
+
+Question question_in(const std::string& packet) {
+  const auto space = packet.find(' ');
+  Question asked{.file = packet.substr(space + 1)};
+  if (space > 0) asked.expected = std::stoull(packet);
+  return asked;
+}
+
 bool send_packet(int socket, std::string_view packet) {
   while (true) {
     if (::send(socket, packet.data(), packet.size(), MSG_NOSIGNAL) >= 0) return true;

@@ -105,10 +105,10 @@ void Probe::stop() {
   child_ = -1;
 }
 
-Verdict Probe::try_file(const std::filesystem::path& file) {
+Verdict Probe::try_file(const std::filesystem::path& file, std::optional<std::uint64_t> expected) {
   if (child_ < 0 && unusable_.empty()) start();
   if (!unusable_.empty()) return refused(unusable_, false);
-  if (send_packet(socket_, file.string())) {
+  if (send_packet(socket_, question(file.string(), expected))) {
     // Not lasting: a machine under load makes a good library slow, and then it must not stay refused.
     if (!readable_within(socket_, time_limit_)) {
       stop();

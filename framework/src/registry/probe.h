@@ -3,7 +3,9 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "registry/verdict.h"
@@ -11,7 +13,7 @@
 namespace headwright::registry {
 
 /// One child serves all files; it is started with the first, and again after a file that ended or stopped it.
-/// Parent and child exchange packets on one socket: a path there, a Verdict as JSON back.
+/// Parent and child exchange packets on one socket: a hash and a path there, a Verdict as JSON back.
 class Probe {
  public:
   Probe(std::filesystem::path executable, std::chrono::milliseconds time_limit);
@@ -19,7 +21,8 @@ class Probe {
   Probe(const Probe&) = delete;
   Probe& operator=(const Probe&) = delete;
 
-  Verdict try_file(const std::filesystem::path& file);
+  /// expected: the hash that was taken of the file; one that holds something else is not opened. Nothing = any.
+  Verdict try_file(const std::filesystem::path& file, std::optional<std::uint64_t> expected = {});
 
  private:
   void start();

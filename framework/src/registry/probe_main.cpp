@@ -46,17 +46,19 @@ class Scratch {
 };
 
 /// In the fork: everything that runs the library's code.
-Verdict examine(const std::string& file, const Scratch& notes) {
+Verdict examine(const Question& asked, const Scratch& notes) {
   const Stage entering = [&](std::string_view stage) { notes.add_line(std::string(stage)); };
   try {
     Verdict verdict;
-    for (const auto& spec : open_library(file, entering)) verdict.provides.push_back({spec.name, spec.kind});
+    for (const auto& spec : open_library(asked.file, asked.expected, entering)) {
+      verdict.provides.push_back({spec.name, spec.kind});
+    }
     return verdict;
   } catch (const Refused& refusal) {
     if (refusal.lasting) return refused(refusal.what());
     notes.add_line(to_json(refused(refusal.what(), false)).dump());  // stands, if the second look ends this process
     try {
-      greet_lazily(file, entering);
+      greet_lazily(asked.file, asked.expected, entering);
     } catch (const Refused& second) {
       if (second.lasting) return refused(second.what());
     }
@@ -68,13 +70,13 @@ Verdict examine(const std::string& file, const Scratch& notes) {
   }
 }
 
-[[noreturn]] void run_fork(const std::string& file, const Scratch& notes, const Scratch& noise, pid_t parent) {
+[[noreturn]] void run_fork(const Question& asked, const Scratch& notes, const Scratch& noise, pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a hanging library must not outlive the probe
   if (::getppid() != parent) std::_Exit(EXIT_FAILURE);
   ::dup2(noise.descriptor, STDERR_FILENO);
   const rlimit none{};
   ::setrlimit(RLIMIT_CORE, &none);  // a crash here is an answer, not something to look into
-  notes.add_line(to_json(examine(file, notes)).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  notes.add_line(to_json(examine(asked, notes)).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   std::_Exit(EXIT_SUCCESS);  // runs no destructor of the library
 }
 
@@ -118,14 +120,14 @@ Verdict conclude(int status, const Scratch& notes, const Scratch& noise) {
   return verdict ? *verdict : death(status, stage, noise.first(1000));
 }
 
-Verdict try_in_a_fork(const std::string& file, int socket) {
+Verdict try_in_a_fork(const Question& asked, int socket) {
   const Scratch notes, noise;
   const pid_t parent = ::getpid();
   const pid_t fork = ::fork();
   if (fork < 0) return refused("could not be tried: " + std::generic_category().message(errno), false);
   if (fork == 0) {
     ::close(socket);
-    run_fork(file, notes, noise, parent);
+    run_fork(asked, notes, noise, parent);
   }
   int status = 0;
   while (::waitpid(fork, &status, 0) < 0 && errno == EINTR) continue;
@@ -148,8 +150,8 @@ int probe_main() {
   const int socket = take_socket();
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a parent that is already gone shows as the end of the packets
   if (!send_packet(socket, kReady)) return EXIT_FAILURE;
-  while (const auto file = receive_packet(socket)) {
-    auto answer = to_json(try_in_a_fork(*file, socket)).dump();
+  while (const auto packet = receive_packet(socket)) {
+    auto answer = to_json(try_in_a_fork(question_in(*packet), socket)).dump();
     if (answer.size() > kLargestPacket) answer = to_json(refused("provides more than can be listed")).dump();
     if (!send_packet(socket, answer)) break;
   }

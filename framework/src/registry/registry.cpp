@@ -1,6 +1,7 @@
 #include "registry/registry.h"
 
 #include <algorithm>
+#include <iterator>
 #include <tuple>
 
 #include "headwright/errors.h"
@@ -9,22 +10,30 @@
 #include "registry/probe.h"
 #include "registry/search.h"
 #include "registry/verdict_cache.h"
+#include "support/log.h"
 #include "support/text.h"
 
 namespace headwright::registry {
 namespace {
 namespace fs = std::filesystem;
 
-/// What is remembered of `file`; else what a look at it says, else what the probe says, which is then remembered.
-Verdict judge(const fs::path& file, Cache& cache, Probe& probe) {
-  if (const auto known = cache.find(file)) return *known;
-  if (auto fault = elf_fault(file); !fault.empty()) return refused(fault);
-  auto entry = cache.entry_for(file);
-  auto verdict = probe.try_file(file);
-  if (entry && verdict.lasting) {
-    entry->verdict = verdict;
-    cache.add(file, std::move(*entry));
+/// What is remembered of a file with these contents; else what a look at it says, else what the probe says, which is
+/// then remembered.
+Verdict judge(const fs::path& file, const std::optional<Contents>& contents, const Options& options, Cache& cache,
+              Probe& probe) {
+  const bool whole = contents && contents->fault.empty() && (contents->sealed || options.allow_unsealed);
+  if (whole) {
+    if (auto known = cache.find(file, *contents)) return *known;
   }
+  if (auto fault = elf_fault(file); !fault.empty()) return refused(fault);
+  if (!contents) return refused("cannot be read");
+  if (!contents->fault.empty()) return refused(contents->fault);
+  if (!whole) {
+    return refused("has no seal, by which damage is found; write one with 'runner seal " + file.string() +
+                   "', or allow it with HEADWRIGHT_ALLOW_UNSEALED=1");
+  }
+  auto verdict = probe.try_file(file, contents->hash);
+  cache.add(file, *contents, verdict);
   return verdict;
 }
 
@@ -42,30 +51,57 @@ Registry::Registry(Options options) : options_(std::move(options)) {
 
 Registry::~Registry() = default;
 
-void Registry::scan(const std::vector<fs::path>& files) {
+void Registry::scan(const std::vector<Candidate>& files) {
   Cache cache(options_.cache_folder);
   Probe probe(options_.probe, options_.time_limit);
-  for (const auto& file : files) {
-    const auto verdict = judge(file, cache, probe);
-    if (!verdict.reason.empty()) refused_.push_back({file.string(), verdict.reason});
-    for (const auto& [name, kind] : verdict.provides) provided_.push_back({name, kind, file.string()});
+  for (const auto& [file, named] : files) {
+    const auto contents = contents_of(file);
+    const auto verdict = judge(file, contents, options_, cache, probe);
+    if (!verdict.reason.empty()) refused_.push_back({file.string(), verdict.reason, named});
+    for (const auto& [name, kind] : verdict.provides) provided_.push_back({name, kind, file.string(), contents->hash});
   }
   cache.save();
-  // By file too, so that the message below does not depend on the order of the search path.
-  std::ranges::sort(provided_, {}, [](const Provided& variant) { return std::tie(variant.name, variant.file); });
-  const auto twice = std::ranges::adjacent_find(provided_, {}, &Provided::name);
-  if (twice != provided_.end()) {
-    throw PluginError("two libraries provide '" + twice->name + "': " + twice->file + " and " + std::next(twice)->file +
-                      "; take one of them off the plugin path");
-  }
+  refuse_twins();
   std::ranges::sort(provided_, {}, [](const Provided& variant) { return std::tie(variant.kind, variant.name); });
 }
 
+/// Which of the libraries that provide one name is meant, nobody can know: none of them provides it then.
+void Registry::refuse_twins() {
+  std::map<std::string, std::vector<std::string>> files;
+  for (const auto& variant : provided_) files[variant.name].push_back(variant.file);
+  for (auto& [name, all] : files) {
+    if (all.size() < 2) continue;
+    std::ranges::sort(all);  // so that the messages do not depend on the order of the search path
+    for (const auto& file : all) {
+      std::vector<std::string> others;
+      std::ranges::copy_if(all, std::back_inserter(others), [&](const auto& other) { return other != file; });
+      refused_.push_back({file, "provides '" + name + "', and so does " + support::join(others, ", ") +
+                                    "; take one of them off the plugin path"});
+    }
+    contested_.emplace(name, (all.size() == 2 ? "two" : std::to_string(all.size())) + " libraries provide '" + name +
+                                 "': " + support::join(all, " and ") + "; take one of them off the plugin path");
+  }
+  std::erase_if(provided_, [&](const Provided& variant) { return contested_.contains(variant.name); });
+}
+
+void Registry::expect_asked_for() const {
+  std::vector<std::string> failed;
+  for (const auto& [file, reason, named] : refused_) {
+    auto text = file;
+    text.append(": ").append(reason);
+    if (named) failed.push_back(text);
+    else support::log::warn("plugin refused: " + text);
+  }
+  if (!failed.empty()) throw PluginError(support::join(failed, "\n"));
+}
+
 const VariantSpec* Registry::find(std::string_view name) const {
-  const auto file = file_of(name);
-  if (file.empty()) return nullptr;
+  if (const auto twins = contested_.find(name); twins != contested_.end()) throw PluginError(twins->second);
+  const auto found = std::ranges::find(provided_, name, &Provided::name);
+  if (found == provided_.end()) return nullptr;
+  const auto& file = found->file;
   try {
-    for (const auto& spec : open_library(file, [](std::string_view) {})) {
+    for (const auto& spec : open_library(file, found->hash, [](std::string_view) {})) {
       if (spec.name == name) return &spec;
     }
   } catch (const Refused& refusal) {
@@ -110,7 +146,7 @@ std::string Registry::known_text(std::optional<Kind> kind) const {
     if (!kind || variant.kind == *kind) known.push_back(variant.name);
   }
   for (const auto& path : options_.search_path) looked.push_back(path.string());
-  for (const auto& [file, reason] : refused_) {
+  for (const auto& [file, reason, named] : refused_) {
     not_used.push_back(file);
     not_used.back().append(" (").append(reason).append(")");
   }

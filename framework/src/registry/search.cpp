@@ -36,7 +36,8 @@ Found find_files(const std::vector<fs::path>& search_path) {
     if (failed) found.faults.push_back("plugin path '" + entry.string() + "': " + failed.message());
     for (const auto& file : files) {
       const auto real = fs::canonical(file, failed);
-      if (seen.insert(failed ? file : real).second) found.files.push_back(file);  // a dangling link has no real path
+      const bool fresh = seen.insert(failed ? file : real).second;  // a dangling link has no real path
+      if (fresh) found.files.push_back({.file = file, .named = !fs::is_directory(status)});
     }
   }
   return found;

@@ -6,9 +6,14 @@
 
 namespace headwright::registry {
 
+struct Candidate {
+  std::filesystem::path file;  // absolute
+  bool named = false;          // the search path says this file; false = found in a folder
+};
+
 struct Found {
-  std::vector<std::filesystem::path> files;  // absolute; each real file once, in the order of the search path
-  std::vector<std::string> faults;           // entries of the search path that are not there or cannot be read
+  std::vector<Candidate> files;     // each real file once, in the order of the search path
+  std::vector<std::string> faults;  // entries of the search path that are not there or cannot be read
 };
 
 /// Folders give every *.so in them, by name; single files give themselves.

@@ -1,14 +1,10 @@
 #include "registry/verdict_cache.h"
 
-#include <chrono>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <vector>
 
 #include "headwright/abi.h"
 #include "registry/library.h"
 #include "support/files.h"
-#include "support/hash.h"
 #include "support/log.h"
 #include "support/text.h"
 
@@ -18,36 +14,18 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kLargestCache = 16 << 20;
 
-std::optional<FileState> state_of(const fs::path& file) {
-  std::error_code failed;
-  const auto size = fs::file_size(file, failed);
-  if (failed) return std::nullopt;
-  const auto modified = fs::last_write_time(file, failed).time_since_epoch();
-  if (failed) return std::nullopt;
-  return FileState{size, std::chrono::duration_cast<std::chrono::nanoseconds>(modified).count()};
-}
-
-std::string hash_of(const fs::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  std::vector<char> buffer(1 << 20);
-  support::Sha256 digest;
-  while (stream.read(buffer.data(), static_cast<std::streamsize>(buffer.size())) || stream.gcount() > 0) {
-    digest.add(buffer.data(), static_cast<std::size_t>(stream.gcount()));
-  }
-  return digest.hex();
-}
-
 /// A verdict holds for one framework: a rebuilt libheadwright may have lost a symbol that a plugin needs.
 std::string this_runner() {
-  const auto build = state_of(own_library()).value_or(FileState{});
-  return HEADWRIGHT_TOOLCHAIN ", ABI " + std::to_string(kAbiNumber) + ", " + std::to_string(build.size) + " bytes of " +
-         std::to_string(build.modified);
+  std::error_code ignored;
+  const auto size = fs::file_size(own_library(), ignored);
+  const auto modified = fs::last_write_time(own_library(), ignored).time_since_epoch().count();
+  return HEADWRIGHT_TOOLCHAIN ", ABI " + std::to_string(kAbiNumber) + ", " + std::to_string(size) + " bytes of " +
+         std::to_string(modified);
 }
 
 nlohmann::json to_json(const Cache::Entry& entry) {
-  return {{"size", entry.state.size},
-          {"modified", entry.state.modified},
-          {"sha256", entry.sha256},
+  return {{"hash", entry.hash},
+          {"modified", entry.modified},
           {"runner", entry.runner},
           {"verdict", to_json(entry.verdict)}};
 }
@@ -55,8 +33,8 @@ nlohmann::json to_json(const Cache::Entry& entry) {
 std::optional<Cache::Entry> entry_from(const nlohmann::json& json) try {
   const auto verdict = verdict_from(json.at("verdict"));
   if (!verdict) return std::nullopt;
-  const FileState state{json.at("size").get<std::uintmax_t>(), json.at("modified").get<std::int64_t>()};
-  return Cache::Entry{state, json.at("sha256").get<std::string>(), json.at("runner").get<std::string>(), *verdict};
+  return Cache::Entry{json.at("hash").get<std::uint64_t>(), json.at("modified").get<std::int64_t>(),
+                      json.at("runner").get<std::string>(), *verdict};
 } catch (const nlohmann::json::exception&) {
   return std::nullopt;
 }
@@ -86,28 +64,19 @@ Cache::Entries Cache::read(const fs::path& file) {
   return entries;
 }
 
-std::optional<Verdict> Cache::find(const fs::path& file) {
+std::optional<Verdict> Cache::find(const fs::path& file, const Contents& contents) const {
   const auto known = entries_.find(file.string());
-  if (known == entries_.end() || known->second.runner != runner_) return std::nullopt;
-  auto& entry = known->second;
-  const auto state = state_of(file);
-  if (!state) return std::nullopt;
-  if (*state == entry.state) return entry.verdict;
-  if (state->size != entry.state.size || !entry.verdict.reason.empty()) return std::nullopt;
-  if (hash_of(file) != entry.sha256) return std::nullopt;
-  entry.state = *state;
-  added_.insert_or_assign(file.string(), entry);
+  if (known == entries_.end()) return std::nullopt;
+  const auto& entry = known->second;
+  if (entry.runner != runner_ || entry.hash != contents.hash) return std::nullopt;
+  if (!entry.verdict.reason.empty() && entry.modified != contents.modified) return std::nullopt;
   return entry.verdict;
 }
 
-std::optional<Cache::Entry> Cache::entry_for(const fs::path& file) const {
-  if (!file_ || support::invalid_utf8(file.string())) return std::nullopt;  // JSON holds UTF-8 alone
-  const auto state = state_of(file);
-  if (!state) return std::nullopt;
-  return Entry{*state, hash_of(file), runner_, {}};
+void Cache::add(const fs::path& file, const Contents& contents, const Verdict& verdict) {
+  if (!file_ || !verdict.lasting || support::invalid_utf8(file.string())) return;  // JSON holds UTF-8 alone
+  added_.insert_or_assign(file.string(), Entry{contents.hash, contents.modified, runner_, verdict});
 }
-
-void Cache::add(const fs::path& file, Entry entry) { added_.insert_or_assign(file.string(), std::move(entry)); }
 
 void Cache::save() {
   if (!file_ || added_.empty()) return;

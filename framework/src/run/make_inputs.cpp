@@ -2,12 +2,14 @@
 #include <ATen/ATen.h>
 #include <c10/core/DefaultDtype.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 
 #include "headwright/shapes.h"
 #include "model/build.h"
 #include "run/forward.h"
+#include "run/input_values.h"
 #include "support/system.h"
 #include "support/text.h"
 #include "tensor_io/tensor_io.h"
@@ -22,9 +24,8 @@ std::string place(const bind::TensorSource& source, const std::string& path) {
          path + ": ";
 }
 
-at::Tensor from_file(const bind::TensorSource& source) {
-  const auto folder = std::filesystem::path(source.mark.file).parent_path();
-  return tensor_io::read_tensor(folder / source.file, source.tensor);
+std::filesystem::path file_of(const bind::TensorSource& source) {
+  return std::filesystem::path(source.mark.file).parent_path() / source.file;
 }
 
 /// Room for the tensor itself, before it is made.
@@ -50,7 +51,7 @@ at::Tensor tensor_of(const bind::TensorSource& source, std::int64_t vocab_size) 
     case From::values:
       return at::tensor(source.values, at::kDouble).view(source.shape).to(source.integers ? at::kLong : at::kDouble);
     case From::file:
-      return from_file(source);
+      return tensor_from_file(source);
     case From::random:
       return random(source, vocab_size);
     case From::nothing:
@@ -72,10 +73,18 @@ void check_tokens(const at::Tensor& tokens, std::int64_t vocab_size, const std::
   }
 }
 
-void check_features(const at::Tensor& x, std::int64_t width, const std::string& where) {
-  if (x.dim() == 3 && x.size(2) == width && at::isFloatingType(x.scalar_type())) return;
-  throw InputError(where + "got " + model::dtype_name(x.scalar_type()) + " " + shape_text(x) +
-                   ", expected floating-point features (batch, seq, " + std::to_string(width) + ")");
+/// Features or images of the shape that is wanted.
+void check_features(const at::Tensor& x, const bind::Wanted& wanted, const std::string& where) {
+  const auto& item = wanted.item_shape;
+  const bool images = wanted.takes == Takes::images;
+  const auto rank = static_cast<std::int64_t>(item.size()) + (images ? 1 : 2);
+  const bool fits =
+      x.dim() == rank && std::ranges::equal(item, x.sizes().slice(rank - static_cast<std::int64_t>(item.size())));
+  if (fits && at::isFloatingType(x.scalar_type())) return;
+  std::string expected = images ? "images (batch" : "floating-point features (batch, seq";
+  for (const auto size : item) expected += ", " + std::to_string(size);
+  throw InputError(where + "got " + model::dtype_name(x.scalar_type()) + " " + shape_text(x) + ", expected " +
+                   expected + ")");
 }
 
 /// limit: the key that says what the longest is.
@@ -85,14 +94,14 @@ void check_length(const at::Tensor& x, std::int64_t longest, const std::string& 
                    std::to_string(longest));
 }
 
-/// Token ids or features as the model takes them. vocab_size: 0 = features of `width`.
-at::Tensor checked(const bind::TensorSource& source, std::int64_t vocab_size, std::int64_t width,
-                   const std::string& where) {
-  auto x = tensor_of(source, vocab_size);
-  if (vocab_size > 0) {
-    check_tokens(x, vocab_size, where);
+/// Token ids, features or images as the model takes them.
+at::Tensor checked(const bind::TensorSource& source, const bind::Wanted& wanted, const std::string& where) {
+  const bool tokens = wanted.takes == Takes::tokens;
+  auto x = tensor_of(source, tokens ? wanted.vocab_size : 0);
+  if (tokens) {
+    check_tokens(x, wanted.vocab_size, where);
   } else {
-    check_features(x, width, where);
+    check_features(x, wanted, where);
   }
   return x;
 }
@@ -113,55 +122,97 @@ at::Tensor mask_of(const bind::TensorSource& source, const at::Tensor& x) {
                    std::to_string(x.size(0)) + ", " + std::to_string(x.size(1)) + ")");
 }
 
-/// (batch, seq) int64. x: (batch, seq, ...)
-at::Tensor document_ids_of(const bind::TensorSource& source, const at::Tensor& x) {
+/// One integer for each token, below `count` where that is given: (batch, seq) int64. x: (batch, seq, ...)
+at::Tensor ids_of(const bind::TensorSource& source, const char* key, const at::Tensor& x, std::int64_t count) {
   if (source.from == From::nothing) return {};
   const auto ids = tensor_of(source, 0);
-  if (ids.dim() == 2 && ids.size(0) == x.size(0) && ids.size(1) == x.size(1) &&
-      at::isIntegralType(ids.scalar_type(), false)) {
-    return ids.to(at::kLong);
+  const auto where = place(source, std::string("input.") + key);
+  if (ids.dim() != 2 || ids.size(0) != x.size(0) || ids.size(1) != x.size(1) ||
+      !at::isIntegralType(ids.scalar_type(), false)) {
+    throw InputError(where + "got " + model::dtype_name(ids.scalar_type()) + " " + shape_text(ids) +
+                     ", expected integers (" + std::to_string(x.size(0)) + ", " + std::to_string(x.size(1)) +
+                     ") as the input");
   }
-  throw InputError(place(source, "input.document_ids") + "got " + model::dtype_name(ids.scalar_type()) + " " +
-                   shape_text(ids) + ", expected integers (" + std::to_string(x.size(0)) + ", " +
-                   std::to_string(x.size(1)) + ") as the input");
+  if (count > 0 && ids.numel() > 0) {
+    const auto lowest = ids.min().item<std::int64_t>(), highest = ids.max().item<std::int64_t>();
+    if (lowest < 0 || highest >= count) {
+      throw InputError(where + "got " + std::to_string(lowest < 0 ? lowest : highest) + ", expected 0 to " +
+                       std::to_string(count - 1));
+    }
+  }
+  return ids.to(at::kLong);
 }
 
+/// The file and the tensor in it, or the place in the config.
+std::string origin(const bind::TensorSource& source) {
+  if (source.from != From::file) return place(source, "input");
+  return file_of(source).string() + ": " +
+         (source.tensor.empty() ? "" : "tensor '" + support::printable(source.tensor) + "' ");
+}
+
+/// On the device, in the dtype; ids stay integers.
+at::Tensor placed(const at::Tensor& x, const bind::TensorSource& source, at::Device device, at::ScalarType dtype) {
+  if (at::isIntegralType(x.scalar_type(), false)) return x.to(device, at::kLong);
+  expect_fits(x, dtype, origin(source));
+  return x.to(device, dtype);
+}
+
+/// What reads the memory where there is no input of its own.
+void take_memory(const bind::Plan& plan, const std::string& where, at::Device device, at::ScalarType dtype,
+                 Inputs& inputs) {
+  const auto& model = plan.model;
+  const auto& source = plan.input.memory;
+  if (source.from == From::nothing) {
+    throw InputError(where + "no memory: the model has " + (model.encoder ? "an encoder" : "cross-attention") +
+                     "; add input.memory");
+  }
+  const auto memory_place = place(source, "input.memory");
+  const auto memory = checked(source, bind::wanted_memory(model), memory_place);
+  check_length(memory, model.longest_memory(), "model.encoder.context_length", memory_place);
+  if (inputs.x.defined() && memory.size(0) != inputs.x.size(0)) {
+    throw InputError(memory_place + "got a batch of " + std::to_string(memory.size(0)) + ", expected " +
+                     std::to_string(inputs.x.size(0)) + " as in the input");
+  }
+  inputs.memory = placed(memory, source, device, dtype);
+  if (auto mask = mask_of(plan.input.memory_mask, memory); mask.defined()) inputs.memory_mask = mask.to(device);
+}
+
+void take_x(const bind::Plan& plan, const std::string& where, at::Device device, at::ScalarType dtype, Inputs& inputs) {
+  const auto& model = plan.model;
+  const auto wanted = bind::wanted_input(model);
+  const auto x = checked(plan.input.x, wanted, where);
+  if (wanted.takes != Takes::images) check_length(x, model.dims.context_length, "model.context_length", where);
+  inputs.x = placed(x, plan.input.x, device, dtype);
+  const auto take = [&](at::Tensor& into, const at::Tensor& value) {
+    if (value.defined()) into = value.to(device);
+  };
+  take(inputs.key_mask, mask_of(plan.input.key_mask, x));
+  take(inputs.document_ids, ids_of(plan.input.document_ids, "document_ids", x, 0));
+  take(inputs.positions, ids_of(plan.input.positions, "positions", x, model.dims.context_length));
+  take(inputs.token_types, ids_of(plan.input.token_types, "token_types", x, model.embedding.claims.n_token_types));
+}
+
+
 }  // namespace
+
+at::Tensor tensor_from_file(const bind::TensorSource& source) {
+  return tensor_io::read_tensor(file_of(source), source.tensor);
+}
 
 Inputs make_inputs(const bind::Plan& plan) {
   const auto& model = plan.model;
   const auto& source = plan.input.x;
-  if (source.from == From::nothing) {
+  if (model.takes_x() && source.from == From::nothing) {
     throw InputError(plan.resolved.mark.file +
                      ": no input: add an input section, or give --input FILE, --random SHAPE" +
-                     (model.embedding ? " or --tokens IDS" : ""));
+                     (bind::wanted_input(model).takes == Takes::tokens ? " or --tokens IDS" : ""));
   }
   const auto device = model::device_from(plan.run.device);
   const auto dtype = model::dtype_from(plan.run.dtype);
-  const auto where = place(source, "input");
-  const auto placed = [&](const at::Tensor& x) {
-    return x.to(device, at::isIntegralType(x.scalar_type(), false) ? at::kLong : dtype);
-  };
+  const auto where = model.takes_x() ? place(source, "input") : plan.resolved.mark.file + ": input: ";
   Inputs inputs;
-  const auto x = checked(source, model.embedding ? model.embedding->vocab_size : 0, model.dims.d_model, where);
-  check_length(x, model.dims.context_length, "model.context_length", where);
-  inputs.x = placed(x);
-  if (auto mask = mask_of(plan.input.key_mask, x); mask.defined()) inputs.key_mask = mask.to(device);
-  if (auto ids = document_ids_of(plan.input.document_ids, x); ids.defined()) inputs.document_ids = ids.to(device);
-  if (!model.takes_memory()) return inputs;
-  if (plan.input.memory.from == From::nothing) {
-    throw InputError(where + "no memory: the model has " + (model.encoder ? "an encoder" : "cross-attention") +
-                     "; add input.memory");
-  }
-  const auto memory_place = place(plan.input.memory, "input.memory");
-  const auto memory = checked(plan.input.memory, model.memory_vocab_size(), model.memory_width(), memory_place);
-  check_length(memory, model.longest_memory(), "model.encoder.context_length", memory_place);
-  if (memory.size(0) != x.size(0)) {
-    throw InputError(memory_place + "got a batch of " + std::to_string(memory.size(0)) + ", expected " +
-                     std::to_string(x.size(0)) + " as in the input");
-  }
-  inputs.memory = placed(memory);
-  if (auto mask = mask_of(plan.input.memory_mask, memory); mask.defined()) inputs.memory_mask = mask.to(device);
+  if (model.takes_x()) take_x(plan, where, device, dtype, inputs);
+  if (model.takes_memory()) take_memory(plan, where, device, dtype, inputs);
   return inputs;
 }
 

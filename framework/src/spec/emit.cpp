@@ -1,10 +1,9 @@
 #include "spec/emit.h"
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 
 #include "spec/scalars.h"
+#include "support/text.h"
 
 namespace headwright::spec {
 namespace {
@@ -25,41 +24,14 @@ bool fits_without_quotes(std::string_view text) {
   });
 }
 
-struct Escape {
-  std::string_view character, escape;
-};
-
-/// Characters beyond ASCII's controls that readers fold or drop.
-constexpr std::array<Escape, 5> kEscapes{{{"\xc2\x85", "\\x85"},
-                                          {"\xe2\x80\xa8", "\\u2028"},
-                                          {"\xe2\x80\xa9", "\\u2029"},
-                                          {"\xef\xbb\xbf", "\\uFEFF"},
-                                          {"\x7f", "\\x7F"}}};
-
+/// What is printable() is written alike in YAML: \n, \x1b, \u202e.
 std::string in_double_quotes(std::string_view text) {
-  std::string result = "\"";
-  while (!text.empty()) {
-    const auto c = static_cast<unsigned char>(text.front());
-    const auto known = std::find_if(kEscapes.begin(), kEscapes.end(),
-                                    [&](const Escape& escape) { return text.starts_with(escape.character); });
-    if (known != kEscapes.end()) {
-      result += known->escape;
-      text.remove_prefix(known->character.size());
-      continue;
-    }
-    if (c == '"' || c == '\\') {
-      result += '\\';
-      result += text.front();
-    } else if (c < 0x20) {
-      std::array<char, 8> escape{};
-      std::snprintf(escape.data(), escape.size(), "\\x%02X", c);
-      result += c == '\n' ? "\\n" : c == '\t' ? "\\t" : escape.data();
-    } else {
-      result += text.front();
-    }
-    text.remove_prefix(1);
+  std::string result;
+  for (const char c : text) {
+    if (c == '"' || c == '\\') result += '\\';
+    result += c;
   }
-  return result + '"';
+  return '"' + support::printable(result, std::string::npos) + '"';
 }
 
 /// In quotes where it would not be read back as the same text without.
@@ -103,46 +75,69 @@ std::string wrapped(const Node& list, std::size_t indent) {
   return text;
 }
 
-void block(const Node& node, std::size_t indent, std::string& out);
+class Emitter {
+ public:
+  explicit Emitter(const std::function<std::string(const Node&)>& remark) : remark_(remark) {}
 
-/// What follows "key:" or "-". A block in a list begins on the line of its dash.
-void value(const Node& node, std::size_t indent, bool after_dash, std::string& out) {
-  const auto line = on_one_line(node);
-  const bool flat =
-      std::all_of(node.items.begin(), node.items.end(), [](const Node& item) { return item.type != Node::Type::list; });
-  if (line && (node.items.empty() || indent + line->size() <= kLineLength)) {
-    out += " " + *line + "\n";
-  } else if (line && flat) {
-    out += " " + wrapped(node, indent) + "\n";
-  } else if (after_dash) {
-    std::string inner;
-    block(node, indent, inner);
-    out += " " + inner.substr(indent);
-  } else {
-    out += "\n";
-    block(node, indent, out);
+  void block(const Node& node, std::size_t indent, std::string& out) const {
+    const std::string margin(indent, ' ');
+    for (const auto& entry : node.entries) {
+      out += margin + key(entry.key) + ":";
+      value(entry.value, indent + 2, false, out);
+    }
+    for (const auto& item : node.items) {
+      out += margin + "-";
+      value(item, indent + 2, true, out);
+    }
   }
-}
 
-void block(const Node& node, std::size_t indent, std::string& out) {
-  const std::string margin(indent, ' ');
-  for (const auto& entry : node.entries) {
-    out += margin + key(entry.key) + ":";
-    value(entry.value, indent + 2, false, out);
+ private:
+  std::string remark_on(const Node& node) const {
+    const auto text = remark_ ? remark_(node) : "";
+    return text.empty() ? "" : "  # " + text;
   }
-  for (const auto& item : node.items) {
-    out += margin + "-";
-    value(item, indent + 2, true, out);
+
+  /// What follows "key:" or "-". A block in a list begins on the line of its dash.
+  void value(const Node& node, std::size_t indent, bool after_dash, std::string& out) const {
+    const auto line = on_one_line(node);
+    const bool flat = std::all_of(node.items.begin(), node.items.end(),
+                                  [](const Node& item) { return item.type != Node::Type::list; });
+    if (line && (node.items.empty() || indent + line->size() <= kLineLength)) {
+      out += " " + *line + remark_on(node) + "\n";
+    } else if (line && flat) {
+      out += " " + wrapped(node, indent) + "\n";
+    } else if (after_dash) {
+      std::string inner;
+      block(node, indent, inner);
+      out += " " + inner.substr(indent);
+    } else {
+      out += "\n";
+      block(node, indent, out);
+    }
   }
-}
+
+  const std::function<std::string(const Node&)>& remark_;
+};
 
 }  // namespace
 
-std::string emit(const Node& root) {
+std::string emit_flow(const Node& node) {
+  if (node.type == Node::Type::null) return "null";
+  if (node.type == Node::Type::scalar) return scalar(node);
+  const bool is_map = node.type == Node::Type::map;
+  std::string text;
+  for (const auto& item : node.items) text += (text.empty() ? "" : ", ") + emit_flow(item);
+  for (const auto& entry : node.entries) {
+    text += (text.empty() ? "" : ", ") + key(entry.key) + ": " + emit_flow(entry.value);
+  }
+  return is_map ? "{" + text + "}" : "[" + text + "]";
+}
+
+std::string emit(const Node& root, const std::function<std::string(const Node&)>& remark) {
   std::string out;
   const bool is_block = !root.entries.empty() || !root.items.empty();
   if (is_block) {
-    block(root, 0, out);
+    Emitter(remark).block(root, 0, out);
   } else {
     out = on_one_line(root).value_or("") + "\n";
   }

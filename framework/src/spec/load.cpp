@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "spec/builder.h"
+#include "spec/not_a_config.h"
 #include "spec/read.h"
 #include "support/files.h"
 
@@ -19,6 +20,7 @@ constexpr std::size_t kLargestFile = 4 << 20;  // bytes; tensors that need more 
 }
 
 std::string read_text(const std::filesystem::path& path) {
+  if (const auto other = what_it_is_instead(path); !other.empty()) refuse(path.string(), other);
   try {
     return support::read_file(path, kLargestFile);
   } catch (const InputError& error) {

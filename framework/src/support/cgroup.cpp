@@ -53,6 +53,11 @@ void read_memory(const fs::path& group, CgroupLimits& limits) {
   left("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file");
 }
 
+void read_processes(const fs::path& group, CgroupLimits& limits) {
+  const auto most = number_in(group / "pids.max"), taken = number_in(group / "pids.current");
+  if (most) lower_to(limits.processes_left, std::max<std::int64_t>(*most - taken.value_or(0), 0));
+}
+
 }  // namespace
 
 CgroupLimits cgroup_limits(const fs::path& root) {
@@ -70,6 +75,7 @@ CgroupLimits cgroup_limits(const fs::path& root) {
       for (fs::path group = fs::path(line.substr(second + 1)).relative_path();; group = group.parent_path()) {
         read_processors(mount / group, limits);
         read_memory(mount / group, limits);
+        read_processes(mount / group, limits);
         if (group.empty()) break;
       }
     }

@@ -7,8 +7,9 @@
 namespace headwright::support {
 
 struct CgroupLimits {
-  std::optional<double> processors;         // quota / period; absent = no limit
-  std::optional<std::int64_t> memory_left;  // bytes; file cache that can be dropped counts as left
+  std::optional<double> processors;            // quota / period; absent = no limit
+  std::optional<std::int64_t> memory_left;     // bytes; file cache that can be dropped counts as left
+  std::optional<std::int64_t> processes_left;  // a thread counts as one
 };
 
 /// root: where proc and sys are, for tests.

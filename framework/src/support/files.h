@@ -11,11 +11,15 @@ namespace headwright::support {
 /// Reads a regular file of at most `largest` bytes. Throws InputError: not there, a folder, no permission, too large.
 std::string read_file(const std::filesystem::path& path, std::size_t largest);
 
-/// Writes through a temporary file beside `path`, flushed to disk and renamed over it. Whatever fails, an old file at
-/// `path` stays whole and the temporary one is removed. Throws FileError naming the path and the cause.
+/// Writes a file that has no name until it is whole, in the folder of `path`, then puts it there in one step. Whatever
+/// fails or ends the process, an old file at `path` stays whole. Where the file system knows no files without a name, a
+/// temporary one stands in: a signal's handler removes it, and what a killed process left goes with the next write into
+/// that folder. Throws FileError naming the path and the cause.
 class AtomicFile {
  public:
-  explicit AtomicFile(std::filesystem::path path);
+  enum class Way { automatic, named };  // named: as where every file needs a name
+
+  explicit AtomicFile(std::filesystem::path path, Way way = Way::automatic);
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
@@ -23,19 +27,23 @@ class AtomicFile {
   void write(const void* data, std::size_t size);
   void write(std::string_view text) { write(text.data(), text.size()); }
 
-  /// The temporary file so far, for a second look before it counts.
+  /// A path to what was written so far, for a second look before it counts.
   const std::filesystem::path& temporary() const { return temporary_; }
   void flush();
 
-  /// fsync and rename. Without it the destructor removes what was written.
+  /// fsync, then under its name. Without it the destructor removes what was written.
   void commit();
 
  private:
+  void open_without_name(const std::filesystem::path& folder);
+  void open_with_name(const std::filesystem::path& folder);
   void write_through(const char* data, std::size_t size);
+  void take_name();
 
   std::filesystem::path path_, temporary_;
   std::string buffer_;
   int descriptor_ = -1;
+  bool named_ = false;  // temporary_ is a name in the folder
 };
 
 /// Removes the temporary files of writes that have not ended. Async-signal-safe: for a handler that ends the process.

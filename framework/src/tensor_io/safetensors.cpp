@@ -38,6 +38,10 @@ SafetensorsHeader read_header(FileReader& file) {
 }
 
 at::Tensor read_entry(FileReader& file, const SafetensorsHeader& header, const SafetensorsHeader::Entry& entry) {
+  if (entry.dtype == at::ScalarType::Undefined) {
+    file.refuse("tensor '" + support::printable(entry.name) + "': got dtype '" + support::printable(entry.dtype_name) +
+                "', expected one of " + safetensors_dtypes());
+  }
   return read_data(file, header.data_start + entry.begin, entry.shape, entry.dtype, entry.end - entry.begin);
 }
 
@@ -92,7 +96,10 @@ Safetensors read_safetensors(const std::filesystem::path& path) {
   FileReader file(path);
   auto header = read_header(file);
   Safetensors result;
-  for (const auto& entry : header.entries) result.tensors.emplace_back(entry.name, read_entry(file, header, entry));
+  for (const auto& entry : header.entries) {
+    if (entry.dtype == at::ScalarType::Undefined) result.unread.push_back({entry.name, entry.dtype_name});
+    else result.tensors.emplace_back(entry.name, read_entry(file, header, entry));
+  }
   result.metadata = std::move(header.metadata);
   return result;
 }
@@ -109,7 +116,8 @@ at::Tensor read_safetensors_tensor(const std::filesystem::path& path, const std:
   if (name.empty())
     file.refuse("got " + std::to_string(names.size()) + " tensors, expected one or the name of one; " + holds);
   const auto near = support::nearest(name, names);
-  file.refuse("no tensor '" + name + "'" + (near ? "; did you mean '" + *near + "'?" : "") + "; " + holds);
+  file.refuse("no tensor '" + support::printable(name) + "'" + (near ? "; did you mean '" + *near + "'?" : "") + "; " +
+              holds);
 }
 
 void write_safetensors(const std::filesystem::path& path, const Named& tensors,

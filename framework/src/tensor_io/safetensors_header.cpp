@@ -24,6 +24,17 @@ constexpr std::array kDtypes{Dtype{"BOOL", at::kBool}, Dtype{"U8", at::kByte},  
                              Dtype{"I16", at::kShort}, Dtype{"I32", at::kInt},       Dtype{"I64", at::kLong},
                              Dtype{"F16", at::kHalf},  Dtype{"BF16", at::kBFloat16}, Dtype{"F32", at::kFloat},
                              Dtype{"F64", at::kDouble}};
+
+/// Bits of an element of the format's other dtypes, which are not read.
+struct OtherDtype {
+  std::string_view code;
+  std::uint64_t bits;
+};
+constexpr std::array kOtherDtypes{OtherDtype{"F4", 4},      OtherDtype{"F6_E2M3", 6}, OtherDtype{"F6_E3M2", 6},
+                                  OtherDtype{"F8_E5M2", 8}, OtherDtype{"F8_E4M3", 8}, OtherDtype{"F8_E8M0", 8},
+                                  OtherDtype{"U16", 16},    OtherDtype{"U32", 32},    OtherDtype{"U64", 64},
+                                  OtherDtype{"C64", 64}};
+
 constexpr auto kMetadata = "__metadata__";
 constexpr std::size_t kMostDims = 64;
 
@@ -143,18 +154,14 @@ class Checker {
     if (!tensor.dtype || !tensor.shape || !tensor.offsets) {
       refuse(where + "expected all of dtype, shape and data_offsets");
     }
-    const auto dtype =
-        std::find_if(kDtypes.begin(), kDtypes.end(), [&](const Dtype& d) { return d.code == *tensor.dtype; });
-    if (dtype == kDtypes.end()) {
-      refuse(where + "got dtype '" + support::printable(*tensor.dtype) + "', expected one of " + safetensors_dtypes());
-    }
+    const auto dtype = std::ranges::find(kDtypes, *tensor.dtype, &Dtype::code);
     std::vector<std::int64_t> shape;
     for (const auto extent : *tensor.shape) {
       if (extent > std::numeric_limits<std::int64_t>::max())
         refuse(where + "got extent " + std::to_string(extent) + ", which is larger than any memory");
       shape.push_back(static_cast<std::int64_t>(extent));
     }
-    const auto bytes = checked_bytes(shape, c10::elementSize(dtype->type));
+    const auto bytes = bytes_of(*tensor.dtype, shape);
     if (!bytes) refuse(where + "got shape " + shape_text(shape) + ", which is larger than any memory");
     const auto& offsets = *tensor.offsets;
     if (offsets.size() != 2) refuse(where + "got " + std::to_string(offsets.size()) + " data_offsets, expected 2");
@@ -162,11 +169,13 @@ class Checker {
       refuse(where + "got data_offsets " + std::to_string(offsets[0]) + " to " + std::to_string(offsets[1]) +
              ", expected them within the " + std::to_string(data_size_) + " bytes of data");
     }
-    if (offsets[1] - offsets[0] != *bytes) {
+    if (*bytes != kUnknown && offsets[1] - offsets[0] != *bytes) {
       refuse(where + "got " + std::to_string(offsets[1] - offsets[0]) + " bytes, expected " + std::to_string(*bytes) +
              " for shape " + shape_text(shape) + " of " + *tensor.dtype);
     }
-    return {tensor.name, dtype->type, shape, offsets[0], offsets[1]};
+    return {tensor.name, dtype == kDtypes.end() ? at::ScalarType::Undefined : dtype->type,
+            shape,       offsets[0],
+            offsets[1],  *tensor.dtype};
   }
 
   /// Entries are in the order of their offsets.
@@ -187,6 +196,19 @@ class Checker {
   }
 
  private:
+  /// Of a dtype that is newer than this list.
+  static constexpr auto kUnknown = std::numeric_limits<std::uint64_t>::max();
+
+  static std::optional<std::uint64_t> bytes_of(std::string_view code, const std::vector<std::int64_t>& shape) {
+    if (const auto known = std::ranges::find(kDtypes, code, &Dtype::code); known != kDtypes.end()) {
+      return checked_bytes(shape, c10::elementSize(known->type));
+    }
+    const auto other = std::ranges::find(kOtherDtypes, code, &OtherDtype::code);
+    if (other == kOtherDtypes.end()) return checked_bytes(shape, 1) ? std::optional(kUnknown) : std::nullopt;
+    const auto bits = checked_bytes(shape, other->bits);
+    return bits ? std::optional((*bits + 7) / 8) : std::nullopt;
+  }
+
   [[noreturn]] void refuse(const std::string& message) const { throw InputError(file_ + ": " + message); }
 
   std::uint64_t data_size_;

@@ -26,9 +26,9 @@ at::Tensor read_tensor(const std::filesystem::path& path, const std::string& nam
   return read_npy(path);
 }
 
-Named read_all(const std::filesystem::path& path) {
-  if (format_of(path) == Format::safetensors) return read_safetensors(path).tensors;
-  return {{"y", read_npy(path)}};
+Safetensors read_all(const std::filesystem::path& path) {
+  if (format_of(path) == Format::safetensors) return read_safetensors(path);
+  return {.tensors = {{"y", read_npy(path)}}, .metadata = {}, .unread = {}};
 }
 
 void write_tensors(const std::filesystem::path& path, const Named& tensors) {

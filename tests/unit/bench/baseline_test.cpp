@@ -130,16 +130,21 @@ TEST(BenchSizes, AreRefusedBeyondTheModelsOwn) {
   EXPECT_THAT(test::message_of<InputError>([&] { run::make_inputs(gpt); }), HasSubstr("model.context_length"));
 }
 
-TEST(BenchSizes, WhereBothAreGivenTheConfigsOwnInputNeedNotFit) {
+TEST(BenchSizes, WhereSomethingVariesTheConfigsOwnInputNeedNotFit) {
   const run::Request request{.config = HEADWRIGHT_SOURCE_DIR "/configs/attention/softmax.yaml",
                              .overrides = {"model.d_model=32"},
                              .plugin_path = {HEADWRIGHT_BUILD_DIR "/plugins"}};
-  EXPECT_THROW(open_at(request, {{"seq_len", "5"}}), ConfigError);
-  const BenchPoint point{{"seq_len", "5"}, {"batch_size", "3"}, {"model.n_heads", "8"}};
-  auto session = open_at(request, point);
-  take_sizes(session.plan, point);
-  EXPECT_EQ(session.plan.model.dims.n_heads, 8);
-  EXPECT_EQ(run::make_inputs(session.plan).x.sizes().vec(), (std::vector<std::int64_t>{3, 5, 32}));
+  EXPECT_THROW(open_at(request, {}), ConfigError);
+  const std::vector<std::pair<BenchPoint, std::vector<std::int64_t>>> cases{
+      {{{"seq_len", "7"}}, {2, 7, 32}},
+      {{{"batch_size", "3"}}, {3, 5, 32}},
+      {{{"model.n_heads", "8"}}, {2, 5, 32}},
+      {{{"seq_len", "7"}, {"batch_size", "3"}, {"model.n_heads", "8"}}, {3, 7, 32}}};
+  for (const auto& [point, shape] : cases) {
+    auto session = open_at(request, point);
+    take_sizes(session.plan, point);
+    EXPECT_EQ(run::make_inputs(session.plan).x.sizes().vec(), shape) << point.front().first;
+  }
 }
 
 TEST(BenchSizes, OtherAxesAreValuesOfTheConfig) {

@@ -38,12 +38,12 @@ TEST(Encoder, TakesWhatItLeavesOutFromTheModel) {
   ASSERT_TRUE(plan.model.encoder.has_value());
   const auto& encoder = *plan.model.encoder;
   EXPECT_EQ(encoder.blocks.size(), 3U);
-  EXPECT_EQ(encoder.blocks[2].dims.layer, 2);
-  EXPECT_EQ(encoder.blocks[2].dims.n_layers, 3);
+  EXPECT_EQ(encoder.blocks[2].sublayers[0].dims.layer, 2);
+  EXPECT_EQ(encoder.blocks[2].sublayers[0].dims.n_layers, 3);
   EXPECT_EQ(encoder.dims.d_model, 8);
   EXPECT_EQ(encoder.dims.context_length, 6);
-  EXPECT_EQ(encoder.blocks[0].dims.d_head, 4);
-  EXPECT_EQ(encoder.embedding->vocab_size, 11);
+  EXPECT_EQ(encoder.blocks[0].sublayers[0].dims.d_head, 4);
+  EXPECT_EQ(encoder.embedding.claims.vocab_size, 11);
   EXPECT_TRUE(plan.model.takes_memory());
   EXPECT_TRUE(plan.model.takes_key_mask());
   EXPECT_TRUE(plan.model.takes_memory_mask());
@@ -53,17 +53,17 @@ TEST(Encoder, TakesWhatItLeavesOutFromTheModel) {
 TEST(Encoder, HandsItsOwnWidthToTheLayersThatReadIt) {
   const auto plan = plan_of(kModel, {"model.encoder.d_model=12", "model.encoder.n_heads=3",
                                      "model.encoder.embedding={vocab_size: 5}", "model.encoder.context_length=9"});
-  EXPECT_EQ(plan.model.blocks[0].cross_dims.d_memory, 12);
-  EXPECT_EQ(plan.model.encoder->blocks[0].dims.n_kv_heads, 3);
-  EXPECT_EQ(plan.model.encoder->blocks[0].dims.d_head, 4);
+  EXPECT_EQ(plan.model.blocks[0].sublayers[1].dims.d_memory, 12);
+  EXPECT_EQ(plan.model.encoder->blocks[0].sublayers[0].dims.n_kv_heads, 3);
+  EXPECT_EQ(plan.model.encoder->blocks[0].sublayers[0].dims.d_head, 4);
   EXPECT_EQ(plan.model.longest_memory(), 9);
-  EXPECT_EQ(plan.model.memory_vocab_size(), 5);
+  EXPECT_EQ(wanted_memory(plan.model).vocab_size, 5);
 }
 
 TEST(CrossAttention, ReadsTheMemoryUnlessTheConfigSaysOtherwise) {
   const auto plan = plan_of(kModel);
-  EXPECT_TRUE(plan.model.blocks[0].cross_claims.memory);
-  EXPECT_FALSE(plan.model.blocks[0].claims.memory);
+  EXPECT_TRUE(plan.model.blocks[0].sublayers[1].claims.memory);
+  EXPECT_FALSE(plan.model.blocks[0].sublayers[0].claims.memory);
   const auto* slot = plan.resolved.find("model")->find("blocks")->find("b")->find("cross_attention");
   EXPECT_EQ(slot->find("cross")->text, "true");
   EXPECT_EQ(slot->find("cross")->mark.file, "default");
@@ -95,7 +95,8 @@ TEST(Encoder, IsRefusedWhereItDoesNotFit) {
   EXPECT_THAT(problems_of(kModel, {"model.embedding=null"}),
               HasSubstr("model.encoder.embedding.tied: got true, but the model has no embedding"));
   EXPECT_THAT(problems_of(kModel, {"model.encoder.d_model=12"}),
-              HasSubstr("model.encoder.embedding.tied: got true, but the encoder has d_model = 12"));
+              HasSubstr("model.encoder.embedding.tied: got true, but it reads width 12, and the matrix of the "
+                        "embedding has d_model = 8"));
   EXPECT_THAT(problems_of(kModel, {"model.d_memory=8"}), HasSubstr("model.d_memory: has no place beside an encoder"));
   EXPECT_THAT(problems_of(kModel, {"model.blocks.b.cross_attention=null"}),
               HasSubstr("model.encoder: has no effect: no layer of the model reads a memory"));

@@ -39,12 +39,13 @@ TEST(Resolve, FillsInEveryDefault) {
   EXPECT_EQ(plan.name, "layer");
   ASSERT_EQ(plan.model.blocks.size(), 1U);
   const auto& block = plan.model.blocks[0];
-  EXPECT_EQ(block.order, Order::plain);
-  EXPECT_EQ(block.dims.d_head, 4);
-  EXPECT_EQ(block.dims.n_kv_heads, 2);
-  EXPECT_EQ(block.dims.kernel, "auto");
+  ASSERT_EQ(block.sublayers.size(), 1U);
+  const auto& sublayer = block.sublayers[0];
+  EXPECT_FALSE(sublayer.residual);
+  EXPECT_EQ(sublayer.dims.d_head, 4);
+  EXPECT_EQ(sublayer.dims.n_kv_heads, 2);
+  EXPECT_EQ(sublayer.dims.kernel, "auto");
   EXPECT_EQ(block.d_out, 8);
-  EXPECT_FALSE(block.feed_forward);
   EXPECT_EQ(plan.run.seed, 123);
 }
 
@@ -53,17 +54,17 @@ TEST(Resolve, ExpandsPatternsAndRepeats) {
   std::string names;
   for (const auto& block : plan.model.blocks) names += block.name[0];
   EXPECT_EQ(names, "llgllgl");
-  EXPECT_EQ(plan.model.blocks[6].dims.layer, 6);
-  EXPECT_EQ(plan.model.blocks[6].dims.n_layers, 7);
+  EXPECT_EQ(plan.model.blocks[6].sublayers[0].dims.layer, 6);
+  EXPECT_EQ(plan.model.blocks[6].sublayers[0].dims.n_layers, 7);
   EXPECT_EQ(plan.model.d_out, 11);
 }
 
 TEST(Resolve, LetsABlockHaveItsOwnHeads) {
   const auto plan = plan_of(kStack);
-  EXPECT_EQ(plan.model.blocks[0].dims.n_kv_heads, 2);
-  EXPECT_EQ(plan.model.blocks[2].dims.n_heads, 2);
-  EXPECT_EQ(plan.model.blocks[2].dims.n_kv_heads, 2);
-  EXPECT_EQ(plan.model.blocks[2].dims.d_head, 4);
+  EXPECT_EQ(plan.model.blocks[0].sublayers[0].dims.n_kv_heads, 2);
+  EXPECT_EQ(plan.model.blocks[2].sublayers[0].dims.n_heads, 2);
+  EXPECT_EQ(plan.model.blocks[2].sublayers[0].dims.n_kv_heads, 2);
+  EXPECT_EQ(plan.model.blocks[2].sublayers[0].dims.d_head, 4);
 }
 
 TEST(Resolve, FollowsTheWidthFromLayerToLayer) {

@@ -23,10 +23,9 @@ std::string problems(const std::string& name, const std::vector<std::string>& as
 
 template <class T>
 T value(const check::Settings& settings, const std::string& row) {
-  for (const auto& [name, value] : settings.values) {
-    if (name == row) return std::get<T>(value.data);
-  }
-  throw std::runtime_error(row + ": no such row");
+  const auto* value = find(settings.values, row);
+  if (value == nullptr) throw std::runtime_error(row + ": no such row");
+  return std::get<T>(value->data);
 }
 
 TEST(CheckSettings, AreTheDefaultsWhereNothingIsGiven) {

@@ -96,8 +96,8 @@ TEST(MaskKinds, EachKindIsMadeFromItsRows) {
     made.push_back(kind.make(values).to_string());
   }
   EXPECT_THAT(made,
-              ElementsAre("full", "causal", "window(3)", "band(3, 3)", "all(band(6, 0), strided(3))", "strided(3)",
-                          "block_local(3)", "global(3)", "prefix(3)", "document", "key_padding", "random(3, 3, 3)"));
+              ElementsAre("full", "causal", "window(3)", "band(3, 3)", "dilated(3, 3)", "strided(3)", "block_local(3)",
+                          "global(3)", "prefix(3)", "document", "key_padding", "random(3, 3, 3)"));
 }
 
 TEST(ModifierKinds, EachKindIsMadeFromItsRows) {

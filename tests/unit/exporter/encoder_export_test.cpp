@@ -35,7 +35,7 @@ model:
   n_heads: 2
   blocks:
     own: {norm: layer_norm, attention: {name: softmax, mask: {all: [causal, document]}}, feed_forward: gelu}
-    wide: {norm: layer_norm, attention: {name: softmax, mask: causal}}
+    wide: {norm: layer_norm, attention: {name: softmax, mask: {all: [{window: 4}, document]}}}
   layers: [own, wide]
 input: {random: {shape: [1, 3, 8]}}
 )";
@@ -57,7 +57,7 @@ at::Tensor mask(std::int64_t batch, std::int64_t keys) {
 TEST_F(Exports, OfAnEncoderDecoderEqualTheModelAtOtherSizesAndWithEveryMask) {
   auto it = exported(kEncoderDecoder);
   EXPECT_TRUE(it.report.dynamic);
-  EXPECT_THAT(arguments(it.loaded), ElementsAre("self", "x", "memory", "key_mask", "memory_mask"));
+  EXPECT_THAT(arguments(it.loaded), ElementsAre("self", "x", "memory", "key_mask", "memory_mask", "positions"));
   for (const auto& [batch, seq, memory_len] : {std::tuple{1, 1, 1}, {3, 7, 2}, {2, 20, 11}}) {
     const auto x = at::randint(0, 11, {batch, seq}), memory = at::randint(0, 7, {batch, memory_len});
     for (const auto& key_mask : {at::Tensor(), mask(batch, seq)}) {
@@ -76,13 +76,14 @@ TEST_F(Exports, OfAnEncoderDecoderKeepTheTree) {
   const at::NoGradGuard no_grad;
   const auto memory = at::randint(0, 7, {2, 5});
   auto encoder = child(it.loaded, {"encoder"});
-  EXPECT_THAT(arguments(encoder), ElementsAre("self", "x", "key_mask"));
+  EXPECT_THAT(arguments(encoder), ElementsAre("self", "x", "key_mask", "document_ids"));
   EXPECT_TRUE(at::allclose(encoder.forward({memory}).toTensor(), it.model->encode({.memory = memory}), 1e-5, 1e-6));
   const auto x = at::randn({2, 3, 8}), states = at::randn({2, 5, 6});
   auto cross = child(it.loaded, {"blocks", "1", "cross_attention"});
   EXPECT_THAT(arguments(cross), ElementsAre("self", "x", "memory", "memory_mask"));
-  EXPECT_TRUE(at::equal(cross.forward({x, states}).toTensor(),
-                        it.model->blocks[1]->cross_attention->forward({.x = x, .memory = states})));
+  EXPECT_TRUE(
+      at::equal(cross.forward({x, states}).toTensor(),
+                it.model->blocks[1]->sublayer("cross_attention").attention->forward({.x = x, .memory = states})));
   std::set<std::string> expected, found;
   for (const auto& item : it.model->named_parameters()) expected.insert(item.key());
   for (const auto& item : it.loaded.named_parameters()) found.insert(item.name);
@@ -104,7 +105,8 @@ TEST_F(Exports, OfATiedEncoderHoldTheMatrixOnce) {
 TEST_F(Exports, TakeDocumentIdsLastWhereALayerReadsThem) {
   auto it = exported(kDocuments);
   EXPECT_THAT(arguments(it.loaded), ElementsAre("self", "x", "key_mask", "document_ids"));
-  EXPECT_THAT(arguments(child(it.loaded, {"blocks", "1", "attention"})), ElementsAre("self", "x", "key_mask"));
+  EXPECT_THAT(arguments(child(it.loaded, {"blocks", "1", "attention"})),
+              ElementsAre("self", "x", "key_mask", "document_ids"));
   for (const auto& [batch, seq] : {std::pair{1, 1}, {3, 9}}) {
     const auto x = at::randn({batch, seq, 8});
     const auto ids = at::rand({batch, seq}).lt(0.4).to(at::kLong).cumsum(1);
@@ -132,7 +134,7 @@ model:
   layers: [own, both]
 input: {random: {shape: [2, 4, 8]}, memory: {random: {shape: [2, 3, 8]}}}
 )");
-  plan.model.blocks[0].claims.key_mask = false;
+  plan.model.blocks[0].sublayers[0].claims.key_mask = false;
   auto it = exported(plan);
   const auto x = at::randn({2, 3, 8}), memory = at::randn({2, 5, 8});
   const auto memory_mask = mask(2, 5);

@@ -74,6 +74,33 @@ struct Recurrent : Base {
   }
 };
 
+/// The same loops left to the trace, which unrolls them: with a state from nothing, and with one from the input.
+struct LoopsFromZeros : Base {
+  using Base::Base;
+  at::Tensor forward(const Inputs& in) override {
+    auto state = at::zeros({in.x.size(0), in.x.size(2)}, in.x.options());
+    std::vector<at::Tensor> states;
+    for (std::int64_t t = 0; t < in.x.size(1); ++t) states.push_back(state = (state + in.x.select(1, t)).tanh());
+    return at::stack(states, 1);
+  }
+};
+
+struct LoopsFromX : Base {
+  using Base::Base;
+  at::Tensor forward(const Inputs& in) override { return Recurrent({}, {}).forward(in); }
+};
+
+struct SlicesByNumber : Base {
+  using Base::Base;
+  at::Tensor forward(const Inputs& in) override { return in.x.slice(1, 0, in.x.size(1)); }
+};
+
+/// Throws an int the first time it is run.
+struct ThrowsANumber : Base {
+  using Base::Base;
+  at::Tensor forward(const Inputs&) override { throw 42; }  // NOLINT(bugprone-std-exception-baseclass)
+};
+
 template <int kind>
 struct WritesWrongly : Base {
   using Base::Base;
@@ -95,10 +122,10 @@ class Refusals : public Exports {
     auto plan = test::plan_of(
         "name: two_layers\nmodel:\n  d_model: 6\n  context_length: 16\n  blocks: {only: {order: plain, attention: "
         "simple_self_attention}}\n  layers: [only, only]\ninput: {random: {shape: [2, 5, 6]}}\n");
-    auto& block = plan.model.blocks[1];
+    auto& sublayer = plan.model.blocks[1].sublayers.front();
     static const VariantSpec spec = spec_of<M>(name);
-    block.attention = {&spec, {}};
-    block.claims = spec.claims(block.dims, {});
+    sublayer.component = {&spec, {}};
+    sublayer.claims = spec.claims(sublayer.dims, {});
     return plan;
   }
 
@@ -123,6 +150,25 @@ TEST_F(Refusals, NameWhatTiesALayerToADevice) {
   EXPECT_THAT(refusal<MakesTableAnywhere>("table"), HasSubstr("aten::arange makes a tensor on the default device"));
   EXPECT_THAT(refusal<MovesToADevice>("moves"), HasSubstr("device 'cpu'"));
   EXPECT_THAT(refusal<KeepsATableToItself>("keeps"), HasSubstr("a tensor (6,) is neither a parameter nor a buffer"));
+}
+
+TEST_F(Refusals, NameTheLoopOverTime) {
+  EXPECT_THAT(refusal<LoopsFromZeros>("loop"),
+              AllOf(HasSubstr("blocks.1.attention: 'loop'"), HasSubstr("loops over the tokens"),
+                    HasSubstr("aten::tanh"), HasSubstr("torchscript()")));
+  EXPECT_THAT(refusal<LoopsFromX>("loop"), AllOf(HasSubstr("blocks.1.attention: 'loop'"), HasSubstr("aten::mul"),
+                                                 HasSubstr("loops over the tokens"), HasSubstr("torchscript()")));
+}
+
+TEST_F(Refusals, NameTheOperatorThatTakesASize) {
+  EXPECT_THAT(refusal<SlicesByNumber>("slices"), HasSubstr("a size is baked into its forward (aten::slice takes 6)"));
+}
+
+TEST_F(Refusals, AFailingForwardIsThePluginsFault) {
+  const auto plan = with<ThrowsANumber>("throws");
+  const auto model = model::build(plan);
+  EXPECT_EQ(test::message_of<PluginError>([&] { write(*model, plan, "torchscript", in("model.pt")); }),
+            "blocks.1.attention: 'throws' failed in forward: threw something that is no std::exception");
 }
 
 TEST_F(Refusals, SpareNumbers) {

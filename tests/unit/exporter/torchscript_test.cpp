@@ -70,7 +70,7 @@ TEST_F(Exports, LetAnAttentionLayerBeCalledOnItsOwn) {
   const auto x = at::randn({2, 3, 12});
   const auto mask = at::tensor({1, 0, 1, 1, 1, 0}).view({2, 3}).to(at::kBool);
   const at::NoGradGuard no_grad;
-  const auto& eager_layer = it.model->blocks[1]->attention;
+  const auto& eager_layer = it.model->blocks[1]->sublayer("attention").attention;
   EXPECT_TRUE(at::equal(attention.forward({x}).toTensor(), eager_layer->forward({.x = x})));
   EXPECT_TRUE(at::equal(attention.forward({x, mask}).toTensor(), eager_layer->forward({.x = x, .key_mask = mask})));
   std::vector<std::string> names;
@@ -103,9 +103,10 @@ TEST_F(Exports, TakeAMemoryWhereALayerReadsOne) {
                            1e-5, 1e-6));
   auto cross = child(it.loaded, {"blocks", "1", "attention"});
   const at::NoGradGuard no_grad;
-  EXPECT_TRUE(
-      at::equal(cross.forward({x, memory, memory_mask}).toTensor(),
-                it.model->blocks[1]->attention->forward({.x = x, .memory = memory, .memory_mask = memory_mask})));
+  EXPECT_TRUE(at::equal(cross.forward({x, memory, memory_mask}).toTensor(),
+                        it.model->blocks[1]
+                            ->sublayer("attention")
+                            .attention->forward({.x = x, .memory = memory, .memory_mask = memory_mask})));
 }
 
 TEST_F(Exports, HaveNoDropoutAndLeaveTheModelAsItWas) {

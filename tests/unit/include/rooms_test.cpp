@@ -78,6 +78,9 @@ const std::map<std::string, std::set<std::string>>& below() {
       {"exporter", {"headwright", "support", "spec", "registry", "bind", "core", "model", "tensor_io"}},
       {"run", {"headwright", "support", "spec", "registry", "bind", "core", "model", "tensor_io"}},
       {"check", {"headwright", "support", "spec", "registry", "bind", "core", "model", "tensor_io", "run", "exporter"}},
+      {"bench", {"headwright", "support", "spec", "registry", "bind", "core", "model", "tensor_io", "run", "exporter"}},
+      {"lessons",
+       {"headwright", "support", "spec", "registry", "bind", "core", "model", "tensor_io", "run", "exporter"}},
   };
   return kBelow;
 }
@@ -99,6 +102,46 @@ TEST(Rooms, IncludeOnlyWhatIsBelowThem) {
     const auto allowed = below().find(room);
     ASSERT_NE(allowed, below().end()) << "no place is set for room " << room << ": " << include.text();
     EXPECT_TRUE(include.target_room() == room || allowed->second.contains(include.target_room())) << include.text();
+  }
+}
+
+// Headers of spec outside the room of bind, which is the last one that reads a config. The first four turn text into a
+// tree for it, the others print the resolved one. A row that is no longer needed has to go; none is to be added.
+TEST(Rooms, BehindBindSeeNoYamlNodes) {
+  std::set<std::string> left{"framework/src/run/session.cpp includes \"spec/load.h\"",
+                             "framework/src/run/input_choice.h includes \"spec/node.h\"",
+                             "framework/src/run/input_choice.cpp includes \"spec/load.h\"",
+                             "framework/src/bench/sizes.cpp includes \"spec/load.h\"",
+                             "framework/src/check/settings.cpp includes \"spec/load.h\"",
+                             "framework/src/exporter/safetensors_format.cpp includes \"spec/emit.h\"",
+                             "framework/src/exporter/torchscript_format.cpp includes \"spec/emit.h\"",
+                             "tools/runner/show.cpp includes \"spec/emit.h\"",
+                             "tools/runner/show.cpp includes \"spec/scalars.h\""};
+  for (const auto& include : all_includes()) {
+    if (!include.quoted || include.target_room() != "spec" || include.room == "spec" || include.room == "bind")
+      continue;
+    EXPECT_EQ(left.erase(include.text()), 1U) << include.text();
+  }
+  EXPECT_EQ(left, std::set<std::string>{}) << "are no longer included: delete their rows";
+}
+
+// A header and the .cpp that implements it share a name, in one folder or across the border of the public headers; two
+// files that have nothing to do with each other do not.
+TEST(Rooms, HoldEachFileNameOnce) {
+  std::map<std::string, std::vector<fs::path>> by_name;
+  for (const auto* folder : {"framework/include", "framework/src"}) {
+    for (const auto& entry : fs::recursive_directory_iterator(source() / folder)) {
+      if (entry.is_regular_file()) by_name[entry.path().stem()].push_back(fs::relative(entry.path(), source()));
+    }
+  }
+  EXPECT_GT(by_name.size(), 100U);
+  for (const auto& [name, files] : by_name) {
+    if (files.size() == 1) continue;
+    const auto& first = files[0];
+    const auto& second = files[1];
+    const bool pair = files.size() == 2 && first.extension() != second.extension() &&
+                      (first.parent_path() == second.parent_path() || room_of(first) == "include");
+    EXPECT_TRUE(pair) << name << ": " << first << ", " << second << (files.size() > 2 ? " and more" : "");
   }
 }
 

@@ -20,10 +20,13 @@ class Orders : public testing::Test {
     block_ = model_->blocks[0];
     x_ = at::randn({2, 5, 8});
   }
-  at::Tensor attention(const at::Tensor& x) { return block_->attention->forward({.x = x}); }
-  at::Tensor feed(const at::Tensor& x) { return block_->feed_forward->forward(x); }
-  at::Tensor norm1(const at::Tensor& x) { return block_->attention_norm->forward(x); }
-  at::Tensor norm2(const at::Tensor& x) { return block_->feed_forward_norm->forward(x); }
+  at::Tensor attention(const at::Tensor& x) { return block_->sublayer("attention").attention->forward({.x = x}); }
+  at::Tensor feed(const at::Tensor& x) { return block_->sublayer("feed_forward").feed_forward->forward(x); }
+  at::Tensor norm1(const at::Tensor& x) { return norm_of(block_->sublayer("attention"))->forward(x); }
+  at::Tensor norm2(const at::Tensor& x) { return norm_of(block_->sublayer("feed_forward"))->forward(x); }
+  static std::shared_ptr<Norm> norm_of(const Sublayer& sublayer) {
+    return sublayer.norm ? sublayer.norm : sublayer.residual_norm;
+  }
   void expect(const at::Tensor& y) { EXPECT_TRUE(at::equal(block_->forward({.x = x_}), y)); }
 
   std::shared_ptr<Model> model_;
@@ -45,14 +48,14 @@ TEST_F(Orders, PostNormNormalisesAfterEachResidual) {
 
 TEST_F(Orders, ParallelSharesOneNorm) {
   build_block("parallel");
-  EXPECT_EQ(block_->feed_forward_norm, nullptr);
+  EXPECT_EQ(norm_of(block_->sublayer("feed_forward")), nullptr);
   const auto normed = norm1(x_);
   expect(x_ + attention(normed) + feed(normed));
 }
 
 TEST_F(Orders, PlainHasNeitherNormNorResidual) {
   build_block("plain", "");
-  EXPECT_EQ(block_->attention_norm, nullptr);
+  EXPECT_EQ(norm_of(block_->sublayer("attention")), nullptr);
   expect(feed(attention(x_)));
 }
 

@@ -40,26 +40,33 @@ model:
   head: {tied: true}
 )";
 
+/// The norm of a sublayer, wherever it stands.
+std::shared_ptr<Norm> norm_of(const Block& block, std::string_view name) {
+  const auto& sublayer = block.sublayer(name);
+  return sublayer.norm ? sublayer.norm : sublayer.residual_norm;
+}
+
 /// The decoder's layer b on x, from its parts. order: where the norms and residuals stand.
-at::Tensor by_hand(Block& b, bind::Order order, at::Tensor x, const Inputs& inputs) {
+at::Tensor by_hand(Block& b, const std::string& order, at::Tensor x, const Inputs& inputs) {
   const auto own = [&](const at::Tensor& given) {
-    return b.attention->forward({.x = given, .key_mask = inputs.key_mask});
+    return b.sublayer("attention").attention->forward({.x = given, .key_mask = inputs.key_mask});
   };
   const auto cross = [&](const at::Tensor& given) {
-    return b.cross_attention->forward({.x = given, .memory = inputs.memory, .memory_mask = inputs.memory_mask});
+    return b.sublayer("cross_attention")
+        .attention->forward({.x = given, .memory = inputs.memory, .memory_mask = inputs.memory_mask});
   };
-  switch (order) {
-    case bind::Order::pre_norm:
-      x = x + own(b.attention_norm->forward(x));
-      x = x + cross(b.cross_attention_norm->forward(x));
-      return x + b.feed_forward->forward(b.feed_forward_norm->forward(x));
-    case bind::Order::post_norm:
-      x = b.attention_norm->forward(x + own(x));
-      x = b.cross_attention_norm->forward(x + cross(x));
-      return b.feed_forward_norm->forward(x + b.feed_forward->forward(x));
-    default:
-      return b.feed_forward->forward(cross(own(x)));
+  const auto feed = [&](const at::Tensor& given) { return b.sublayer("feed_forward").feed_forward->forward(given); };
+  if (order == "pre_norm") {
+    x = x + own(norm_of(b, "attention")->forward(x));
+    x = x + cross(norm_of(b, "cross_attention")->forward(x));
+    return x + feed(norm_of(b, "feed_forward")->forward(x));
   }
+  if (order == "post_norm") {
+    x = norm_of(b, "attention")->forward(x + own(x));
+    x = norm_of(b, "cross_attention")->forward(x + cross(x));
+    return norm_of(b, "feed_forward")->forward(x + feed(x));
+  }
+  return feed(cross(own(x)));
 }
 
 Inputs inputs_for() {
@@ -71,29 +78,28 @@ Inputs inputs_for() {
 }
 
 TEST(EncoderDecoder, IsItsEncoderByHandAndItsDecoderByHand) {
-  for (const auto& [order, name] : {std::pair{bind::Order::pre_norm, "pre_norm"},
-                                    {bind::Order::post_norm, "post_norm"},
-                                    {bind::Order::plain, "plain"}}) {
-    SCOPED_TRACE(name);
-    std::vector<std::string> overrides{"model.blocks.b.order=" + std::string(name)};
-    if (order == bind::Order::plain) overrides.emplace_back("model.blocks.b.norm=null");
+  for (const std::string order : {"pre_norm", "post_norm", "plain"}) {
+    SCOPED_TRACE(order);
+    std::vector<std::string> overrides{"model.blocks.b.order=" + order};
+    if (order == "plain") overrides.emplace_back("model.blocks.b.norm=null");
     const auto model = build(test::plan_of(kModel, overrides));
     const at::NoGradGuard no_grad;
     auto inputs = inputs_for();
     const auto y = model->forward(inputs);
 
     auto& encoder = *model->encoder;
-    auto memory = encoder.embedding->forward(inputs.memory, {});
+    auto memory = encoder.embedding->forward({.x = inputs.memory});
     for (const auto& b : encoder.blocks) {
-      memory =
-          memory + b->attention->forward({.x = b->attention_norm->forward(memory), .key_mask = inputs.memory_mask});
-      memory = memory + b->feed_forward->forward(b->feed_forward_norm->forward(memory));
+      memory = memory + b->sublayer("attention")
+                            .attention->forward(
+                                {.x = norm_of(*b, "attention")->forward(memory), .key_mask = inputs.memory_mask});
+      memory = memory + b->sublayer("feed_forward").feed_forward->forward(norm_of(*b, "feed_forward")->forward(memory));
     }
     inputs.memory = encoder.final_norm->forward(memory);
     EXPECT_EQ(inputs.memory.sizes(), at::IntArrayRef({2, 4, 6}));
-    auto x = model->embedding->forward(inputs.x, {});
+    auto x = model->embedding->forward({.x = inputs.x});
     for (const auto& b : model->blocks) x = by_hand(*b, order, x, inputs);
-    EXPECT_TRUE(at::equal(y, model->head->forward(model->final_norm->forward(x))));
+    EXPECT_TRUE(at::equal(y, model->head->forward({.x = model->final_norm->forward(x)})));
   }
 }
 
@@ -161,8 +167,8 @@ TEST(EncoderDecoder, ForcedKernelsThatCannotAreNamedByTheirPath) {
 TEST(EncoderDecoder, SharesOneMatrixAmongBothEmbeddingsAndTheHead) {
   const auto plan = test::plan_of(kTied);
   const auto model = build(plan);
-  EXPECT_TRUE(model->encoder->embedding->token->weight.is_same(model->embedding->token->weight));
-  EXPECT_TRUE(model->head->weight.is_same(model->embedding->token->weight));
+  EXPECT_TRUE(model->encoder->embedding->matrix().is_same(model->embedding->matrix()));
+  EXPECT_TRUE(model->head->named_parameters()["weight"].is_same(model->embedding->matrix()));
   const std::int64_t attention = 4 * 8 * 8 + 8;  // four matrices and the output's bias
   EXPECT_EQ(count_parameters(*model), 11 * 8 + 2 * attention);
   EXPECT_EQ(measure(plan).parameters, count_parameters(*model));

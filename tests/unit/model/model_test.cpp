@@ -5,6 +5,7 @@
 
 #include <fstream>
 
+#include "bind/walk.h"
 #include "headwright/attention.h"
 #include "helpers/configs.h"
 #include "model/build.h"
@@ -68,8 +69,8 @@ double cache_bytes_per_token(const bind::Plan& plan) {
   const MetaMode meta;  // nothing is allocated
   constexpr std::int64_t kCapacity = 1000;
   std::int64_t bytes = 0;
-  for (const auto& block : plan.model.blocks) {
-    const auto cache = make<Attention>(block.attention, block.dims)->make_cache(1, kCapacity);
+  for (const auto& place : bind::walk_attentions(plan.model)) {
+    const auto cache = make<Attention>(*place.component, *place.dims)->make_cache(1, kCapacity);
     for (const auto& [name, tensor] : cache.tensors) bytes += static_cast<std::int64_t>(tensor.nbytes());
   }
   return static_cast<double>(bytes) / kCapacity;
@@ -129,7 +130,7 @@ TEST(Build, KeepsATiedWeightOneTensor) {
   for (const auto* dtype : {"float32", "bfloat16"}) {
     const auto model = build(plan_of(gpt2(16, 2, 1, true, true), {"run.dtype=" + std::string(dtype)}));
     EXPECT_TRUE(model->tied);
-    EXPECT_EQ(model->head->weight.data_ptr(), model->embedding->token->weight.data_ptr());
+    EXPECT_EQ(model->head->named_parameters()["weight"].data_ptr(), model->embedding->matrix().data_ptr());
   }
 }
 

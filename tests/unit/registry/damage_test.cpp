@@ -23,7 +23,9 @@ TEST_F(Damaged, TruncatedFilesAreToldByTheirOwnHeaders) {
   file_with("tiny.so", whole.substr(0, 20));
   Registry registry(options({in(""), fixtures("good")}));
   ASSERT_EQ(registry.refused().size(), kCuts + 1);
-  for (const auto& [file, reason] : registry.refused()) EXPECT_THAT(reason, StartsWith("truncated: ")) << file;
+  for (const auto& refusal : registry.refused()) {
+    EXPECT_THAT(refusal.reason, StartsWith("truncated: ")) << refusal.file;
+  }
   EXPECT_EQ(registry.all().size(), 3);
 }
 

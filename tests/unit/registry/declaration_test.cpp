@@ -31,6 +31,11 @@ VariantSpec good() {
       {.name = "mask", .type = ParamType::mask, .default_value = {Mask()}},
       {.name = "modifiers", .type = ParamType::modifiers, .default_value = {std::vector<ScoreModifier>{}}},
       {.name = "position", .type = ParamType::component, .default_value = {Component{}}},
+      {.name = "gain",
+       .type = ParamType::number_or_text,
+       .default_value = {std::string("auto")},
+       .limits = positive() | one_of("auto")},
+      {.name = "norm", .type = ParamType::component, .default_value = {Component::named("layer_norm")}},
   };
   spec.claims = [](const Dims&, const ParamMap&) { return Claims{}; };
   spec.check = [](const Dims&, const ParamMap&, Issues&) {};
@@ -89,6 +94,11 @@ TEST(Declaration, NamesEachFault) {
        "0 is below its least value"},
       {[](Spec s) { s.params[5].default_value = {std::int64_t{0}}; }, "parameter 'width': its default 0 is below"},
       {[](Spec s) { s.params[7].default_value = {}; }, "parameter 'mask': its default is not of its type"},
+      {[](Spec s) { s.params[10].default_value = {0.0}; }, "parameter 'gain': its default 0 is not greater than 0"},
+      {[](Spec s) { s.params[10].default_value = {std::string("all")}; }, "'all' is none of its choices: auto"},
+      {[](Spec s) { s.params[10].default_value = {true}; }, "parameter 'gain': its default is not of its type"},
+      {[](Spec s) { s.params[10].limits = positive(); }, "parameter 'gain': it takes a number or a text, and names no"},
+      {[](Spec s) { s.params[11].default_value = {Component::named("a b")}; }, "parameter 'norm': 'a b' is no identif"},
   };
   for (const auto& [make, text] : faults) {
     auto spec = good();

@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "registry/seal.h"
 #include "unit/registry/registry_fixture.h"
 
 namespace headwright::registry {
@@ -66,6 +67,7 @@ TEST_F(Refused, WhatIsNoLibraryIsCalledWhatItIs) {
   fs::create_symlink("nowhere", in("dangling.so"));
   ASSERT_EQ(::mkfifo(in("pipe.so").c_str(), 0600), 0);
   fs::copy_file(probe_for_tests(), in("program.so"));
+  seal_library(in("program.so"));
   Registry registry(options({in(""), fixtures("good")}));
 
   EXPECT_EQ(reason_for(registry, in("text.so")), "not a shared library: begins with 'this is ', expected an ELF file");

@@ -78,10 +78,28 @@ TEST_F(Registered, OneRealFileCountsOnce) {
   EXPECT_THAT(registry.names(Kind::norm), ElementsAre("good_one"));
 }
 
-TEST_F(Registered, TwoLibrariesThatClaimOneNameAreBothNamed) {
-  const auto message = test::message_of<PluginError>([] { Registry(options({fixtures("good"), fixtures("again")})); });
-  EXPECT_THAT(message, AllOf(HasSubstr("'good_one'"), HasSubstr(fixtures("good/good_one.so").string()),
-                             HasSubstr(fixtures("again/good_one.so").string())));
+TEST_F(Registered, NameThatTwoLibrariesClaimIsAnErrorOnlyWhereItIsAskedFor) {
+  Registry registry(options({fixtures("good"), fixtures("again")}));
+  const auto first = fixtures("again/good_one.so"), second = fixtures("good/good_one.so");
+  EXPECT_EQ(registry.refused().size(), 2);
+  EXPECT_EQ(reason_for(registry, first),
+            "provides 'good_one', and so does " + second.string() + "; take one of them off the plugin path");
+  EXPECT_THAT(reason_for(registry, second), HasSubstr(first.string()));
+  EXPECT_EQ(test::message_of<PluginError>([&] { registry.find("good_one"); }),
+            "two libraries provide 'good_one': " + first.string() + " and " + second.string() +
+                "; take one of them off the plugin path");
+  EXPECT_NE(registry.find("good_norm"), nullptr);
+  EXPECT_EQ(registry.all().size(), 2);
+  registry.expect_asked_for();  // throws nothing: another config can run
+}
+
+TEST_F(Registered, LibraryThatWasNamedAndIsRefusedIsAnErrorWhereOneInAFolderIsNot) {
+  const auto broken = file_with("broken.so", "text");
+  Registry(options({in(""), fixtures("good")})).expect_asked_for();
+  const Registry named(options({broken, fixtures("broken/other_abi.so"), fixtures("good")}));
+  EXPECT_THAT(test::message_of<PluginError>([&] { named.expect_asked_for(); }),
+              AllOf(HasSubstr(broken.string() + ": not a shared library"),
+                    HasSubstr(fixtures("broken/other_abi.so").string() + ": built for")));
 }
 
 TEST_F(Registered, MissingFolderIsAnErrorThatSaysWhatIsThere) {

@@ -97,7 +97,7 @@ std::string errors_of_file(const fs::path& path) {
 
 TEST(Load, RefusesWhatIsNoFile) {
   EXPECT_EQ(errors_of_file("none.yaml"), "none.yaml: cannot be read: no such file or folder");
-  EXPECT_EQ(errors_of_file("/tmp"), "/tmp: cannot be read: is a folder, expected a file");
+  EXPECT_EQ(errors_of_file("/proc"), "/proc: is a folder, expected a YAML config");
 }
 
 TEST(Load, RefusesAFileOfMoreThanFourMegabytes) {

@@ -4,10 +4,12 @@
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstring>
+#include <fstream>
 
 #include "headwright/errors.h"
 
@@ -78,11 +80,61 @@ TEST_F(Files, ReplacesAFileAsAWhole) {
 
 TEST_F(Files, LeavesNothingBehindWithoutACommit) {
   write_file(path_, "old");
-  {
-    AtomicFile(path_).write("half of it");
+  for (const auto way : {AtomicFile::Way::automatic, AtomicFile::Way::named}) {
+    AtomicFile(path_, way).write("half of it");
+    EXPECT_EQ(read_file(path_, 100), "old");
+    EXPECT_EQ(entries(), 1U);
   }
+}
+
+TEST_F(Files, AreWrittenAlikeWithAndWithoutATemporaryName) {
+  for (const auto way : {AtomicFile::Way::automatic, AtomicFile::Way::named}) {
+    for (const std::string text : {"new", "newer"}) {  // a new file, then one that replaces it
+      AtomicFile file(path_, way);
+      file.write(text);
+      file.flush();
+      EXPECT_EQ(read_file(file.temporary(), 100), text);
+      file.commit();
+      EXPECT_EQ(read_file(path_, 100), text);
+      EXPECT_EQ(mode_of(path_), 0644U);
+    }
+    EXPECT_EQ(entries(), 1U);
+    fs::remove(path_);
+  }
+}
+
+/// Begins to write in a process that is then killed.
+void write_and_be_killed(const fs::path& path, AtomicFile::Way way) {
+  const auto child = ::fork();
+  if (child == 0) {
+    AtomicFile file(path, way);
+    file.write("half of it");
+    file.flush();
+    ::raise(SIGKILL);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFSIGNALED(status));
+}
+
+TEST_F(Files, AKilledProcessLeavesNothing) {
+  write_file(path_, "old");
+  write_and_be_killed(path_, AtomicFile::Way::automatic);
+  if (entries() != 1U) GTEST_SKIP() << "this file system knows no files without a name";
   EXPECT_EQ(read_file(path_, 100), "old");
-  EXPECT_EQ(entries(), 1U);
+}
+
+TEST_F(Files, WhatAKilledProcessLeftGoesWithTheNextWriteAndNothingElse) {
+  for (int i = 0; i < 3; ++i) write_and_be_killed(folder_ / "other", AtomicFile::Way::named);
+  EXPECT_EQ(entries(), 1U);  // the last one
+  std::ofstream(folder_ / ".headwright-notes") << "mine";
+  EXPECT_EQ(entries(), 2U);
+  AtomicFile alive(folder_ / "third", AtomicFile::Way::named);
+  EXPECT_EQ(entries(), 2U);
+  write_file(path_, "new");
+  EXPECT_TRUE(fs::exists(alive.temporary()));  // of a process that lives
+  alive.commit();
+  EXPECT_EQ(entries(), 3U);
 }
 
 TEST_F(Files, GivesANewFileTheUsualPermissions) {

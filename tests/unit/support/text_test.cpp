@@ -31,7 +31,7 @@ TEST(Nearest, PrefersWhatSharesBeginningAndEnd) {
 TEST(Nearest, FindsANameOfWhichAWordWasGiven) {
   EXPECT_EQ(hint("windw"), "window_size");
   EXPECT_EQ(hint("heads"), "n_heads");
-  EXPECT_EQ(hint("memory"), "context_length");
+  EXPECT_EQ(hint("context"), "context_length");
 }
 
 TEST(Nearest, StaysSilentWhereNothingIsClose) {

@@ -110,9 +110,38 @@ TEST_F(SafetensorsFile, RefusesDuplicateKeysOfEveryLevel) {
   EXPECT_THAT(refusal("{\"__metadata__\": {\"k\": \"1\", \"k\": \"2\"}}", 0), HasSubstr("'k': stands twice"));
 }
 
-TEST_F(SafetensorsFile, RefusesUnknownDtypesAndListsTheKnown) {
-  EXPECT_THAT(refusal("{" + entry("a", "F8_E4M3", "[1]", "[0, 1]") + "}", 1),
-              HasSubstr("'F8_E4M3', expected one of BOOL, U8"));
+TEST_F(SafetensorsFile, ADtypeThatIsNotReadRefusesItsOwnTensorAlone) {
+  for (const auto& [dtype, bytes] : std::map<std::string, int>{{"F4", 3},
+                                                               {"F6_E2M3", 3},
+                                                               {"F6_E3M2", 3},
+                                                               {"F8_E5M2", 4},
+                                                               {"F8_E4M3", 4},
+                                                               {"F8_E8M0", 4},
+                                                               {"U16", 8},
+                                                               {"U32", 16},
+                                                               {"U64", 32},
+                                                               {"C64", 32},
+                                                               {"F3_NEW", 5}}) {
+    const std::string shape = dtype == "F4" ? "[6]" : "[4]", end = std::to_string(4 + bytes);
+    const auto path =
+        with("{" + entry("x", "F32", "[1]", "[0, 4]") + ", " + entry("scale", dtype, shape, "[4, " + end + "]") + "}",
+             static_cast<std::size_t>(4 + bytes));
+    EXPECT_TRUE(at::equal(read_tensor(path, "x"), at::zeros({1}))) << dtype;
+    EXPECT_THAT(message_of<InputError>([&] { read_tensor(path, "scale"); }),
+                HasSubstr("tensor 'scale': got dtype '" + dtype + "', expected one of BOOL, U8"));
+    const auto all = read_all(path);
+    ASSERT_EQ(all.tensors.size(), 1U) << dtype;
+    EXPECT_EQ(all.tensors[0].first, "x");
+    ASSERT_EQ(all.unread.size(), 1U) << dtype;
+    EXPECT_EQ(all.unread[0].name, "scale");
+    EXPECT_EQ(all.unread[0].dtype, dtype);
+  }
+}
+
+TEST_F(SafetensorsFile, ATensorThatIsNotReadStillHasToFitTheFile) {
+  EXPECT_THAT(refusal("{" + entry("a", "F8_E4M3", "[4]", "[0, 3]") + "}", 3), HasSubstr("got 3 bytes, expected 4"));
+  EXPECT_THAT(refusal("{" + entry("a", "U64", "[1]", "[0, 4]") + "}", 4), HasSubstr("got 4 bytes, expected 8"));
+  EXPECT_THAT(refusal("{" + entry("a", "F3_NEW", "[1]", "[0, 9]") + "}", 4), HasSubstr("expected them within the 4"));
 }
 
 TEST_F(SafetensorsFile, RefusesShapesThatWrapAround) {

@@ -35,7 +35,7 @@ TEST_F(TensorFile, OneTensorNeedsNoName) {
   write_tensors(in("x.safetensors"), {{"anything", at::ones({2})}});
   EXPECT_TRUE(at::equal(read_tensor(in("x.safetensors")), at::ones({2})));
   write_tensors(in("x.npy"), {{"y", at::ones({2})}});
-  EXPECT_EQ(read_all(in("x.npy")).front().first, "y");
+  EXPECT_EQ(read_all(in("x.npy")).tensors.front().first, "y");
 }
 
 TEST_F(TensorFile, ANpyHoldsOneTensorWithoutAName) {

@@ -55,6 +55,11 @@ class BlockwiseKernel final : public Kernel {
     return std::nullopt;
   }
 
+  std::optional<std::string> preferred_for(const Scoring& scoring) const override {
+    if (!scoring.mask.is_sparse()) return {};
+    return "skips what " + scoring.mask.to_string() + " hides";
+  }
+
   bool exportable() const override { return false; }  // its loops depend on the lengths
 
   Attended run(const Request& request) const override {

@@ -1,4 +1,4 @@
-// One way to compute softmax attention. A new kernel is a file beside this one and a row in kernels.cpp.
+// One way to compute softmax attention. A new kernel is a file beside this one and a row of the table in kernels.cpp.
 #pragma once
 #include <memory>
 #include <optional>
@@ -27,12 +27,11 @@ class Kernel {
   /// What it records in a trace runs in stock PyTorch at any shape.
   virtual bool exportable() const { return true; }
 
+  /// Why "auto" takes it before those that stand above it in the table, as a phrase; nothing if it does not.
+  virtual std::optional<std::string> preferred_for(const Scoring&) const { return {}; }
+
   virtual Attended run(const Request& request) const = 0;
 };
-
-std::unique_ptr<Kernel> sdpa_kernel();
-std::unique_ptr<Kernel> blockwise_kernel();
-std::unique_ptr<Kernel> reference_kernel();
 
 /// In the order in which "auto" tries them; the last one can express everything.
 const std::vector<std::unique_ptr<Kernel>>& kernels();

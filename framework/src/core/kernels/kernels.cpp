@@ -6,6 +6,12 @@
 
 namespace headwright {
 namespace core {
+
+// One function a kernel, each in a file of its own
+std::unique_ptr<Kernel> sdpa_kernel();
+std::unique_ptr<Kernel> blockwise_kernel();
+std::unique_ptr<Kernel> reference_kernel();
+
 namespace {
 
 std::vector<std::unique_ptr<Kernel>> make_kernels() {
@@ -42,9 +48,8 @@ Chosen forced(const Scoring& scoring) {
 Chosen chosen_for(const Scoring& scoring) {
   if (scoring.kernel != "auto") return forced(scoring);
   for (const auto& kernel : kernels()) {
-    if (kernel->name() == "blockwise" && scoring.mask.is_sparse() && !why_not(*kernel, scoring)) {
-      return {kernel.get(), "skips what " + scoring.mask.to_string() + " hides"};
-    }
+    const auto preferred = kernel->preferred_for(scoring);
+    if (preferred && !why_not(*kernel, scoring)) return {kernel.get(), *preferred};
   }
   std::string reason;
   for (const auto& kernel : kernels()) {

@@ -11,7 +11,7 @@ using Bound = std::optional<std::int64_t>;
 /// distance = query - key, so that a later key has a negative one.
 class Band final : public MaskNode {
  public:
-  Band(Bound left, Bound right, std::string text) : left_(left), right_(right), text_(std::move(text)) {}
+  Band(Bound left, Bound right, MaskForm form) : left_(left), right_(right), form_(std::move(form)) {}
 
   at::Tensor visible(const MaskInputs& inputs) const override {
     const auto distance = inputs.q_positions - inputs.k_positions;  // (q_len, k_len)
@@ -21,7 +21,7 @@ class Band final : public MaskNode {
     const auto near = distance <= *left_;
     return seen.defined() ? seen.logical_and(near) : near;
   }
-  std::string to_string() const override { return text_; }
+  MaskForm form() const override { return form_; }
 
   Tile tile(const TileRange& range) const override {
     const auto nearest = range.q_begin - (range.k_end - 1), farthest = range.q_end - 1 - range.k_begin;
@@ -32,10 +32,11 @@ class Band final : public MaskNode {
   bool hides_future() const override { return right_ && *right_ <= 0; }
   bool is_causal() const override { return !left_ && right_ && *right_ == 0; }
   bool is_sparse() const override { return left_ && right_; }
+  std::optional<std::int64_t> look_back() const override { return left_.value_or(kWithoutBound); }
 
  private:
   const Bound left_, right_;  // at least one is bounded
-  const std::string text_;
+  const MaskForm form_;
 };
 
 struct WindowParams {
@@ -56,15 +57,15 @@ struct BandParams {
   }
 };
 
-std::string bound_text(Bound bound) { return bound ? std::to_string(*bound) : "all"; }
+Value bound_value(Bound bound) { return bound ? Value{*bound} : Value{}; }
 
 }  // namespace
 
-Mask Mask::causal() { return Mask(std::make_shared<Band>(std::nullopt, 0, "causal")); }
+Mask Mask::causal() { return Mask(std::make_shared<Band>(std::nullopt, 0, MaskForm{.kind = "causal"})); }
 
 Mask Mask::window(std::int64_t size) {
   core::expect_at_least_one("window", "size", size);
-  return Mask(std::make_shared<Band>(size - 1, 0, "window(" + std::to_string(size) + ")"));
+  return Mask(std::make_shared<Band>(size - 1, 0, MaskForm{"window", {{"size", {size}}}}));
 }
 
 Mask Mask::band(std::optional<std::int64_t> left, std::optional<std::int64_t> right) {
@@ -72,7 +73,8 @@ Mask Mask::band(std::optional<std::int64_t> left, std::optional<std::int64_t> ri
     if (bound && *bound < 0) throw Error("[mask] band: got " + std::to_string(*bound) + ", expected at least 0");
   }
   if (!left && !right) return {};
-  return Mask(std::make_shared<Band>(left, right, "band(" + bound_text(left) + ", " + bound_text(right) + ")"));
+  const MaskForm form{"band", {{"left", bound_value(left)}, {"right", bound_value(right)}}};
+  return Mask(std::make_shared<Band>(left, right, form));
 }
 
 MaskKind core::causal_kind() {

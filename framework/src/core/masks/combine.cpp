@@ -10,12 +10,22 @@ namespace {
 
 using Nodes = std::vector<std::shared_ptr<const MaskNode>>;
 
-std::string call_text(std::string name, const Nodes& parts) {
-  for (const char* separator = "("; const auto& part : parts) {
-    name += separator + part->to_string();
-    separator = ", ";
+MaskForm form_of(std::string kind, const Nodes& nodes) {
+  std::vector<Mask> parts;
+  for (const auto& node : nodes) parts.emplace_back(node);
+  return {.kind = std::move(kind), .parts = std::move(parts)};
+}
+
+/// The furthest key of any part, or of every part, where each part knows one.
+template <class Pick>
+std::optional<std::int64_t> of_parts(const Nodes& parts, Pick pick) {
+  auto back = parts.front()->look_back();
+  for (const auto& part : parts) {
+    const auto next = part->look_back();
+    if (!back || !next) return {};
+    back = pick(*back, *next);
   }
-  return name + ")";
+  return back;
 }
 
 class All final : public MaskNode {
@@ -30,7 +40,7 @@ class All final : public MaskNode {
     }
     return seen;
   }
-  std::string to_string() const override { return call_text("all", parts_); }
+  MaskForm form() const override { return form_of("all", parts_); }
   Tile tile(const TileRange& range) const override {
     bool full = true;
     for (const auto& part : parts_) {
@@ -46,6 +56,9 @@ class All final : public MaskNode {
   bool is_dense() const override { return std::ranges::all_of(parts_, &MaskNode::is_dense, get); }
   bool reads_documents() const override { return std::ranges::any_of(parts_, &MaskNode::reads_documents, get); }
   bool reads_length() const override { return std::ranges::any_of(parts_, &MaskNode::reads_length, get); }
+  std::optional<std::int64_t> look_back() const override {
+    return of_parts(parts_, [](std::int64_t a, std::int64_t b) { return std::min(a, b); });
+  }
 
  private:
   static const MaskNode& get(const std::shared_ptr<const MaskNode>& node) { return *node; }
@@ -65,7 +78,7 @@ class Any final : public MaskNode {
     }
     return seen;
   }
-  std::string to_string() const override { return call_text("any", parts_); }
+  MaskForm form() const override { return form_of("any", parts_); }
   Tile tile(const TileRange& range) const override {
     bool empty = true;
     for (const auto& part : parts_) {
@@ -81,6 +94,9 @@ class Any final : public MaskNode {
   bool is_dense() const override { return std::ranges::any_of(parts_, &MaskNode::is_dense, get); }
   bool reads_documents() const override { return std::ranges::any_of(parts_, &MaskNode::reads_documents, get); }
   bool reads_length() const override { return std::ranges::any_of(parts_, &MaskNode::reads_length, get); }
+  std::optional<std::int64_t> look_back() const override {
+    return of_parts(parts_, [](std::int64_t a, std::int64_t b) { return std::max(a, b); });
+  }
 
  private:
   static const MaskNode& get(const std::shared_ptr<const MaskNode>& node) { return *node; }
@@ -96,7 +112,7 @@ class Not final : public MaskNode {
     if (seen.defined()) return seen.logical_not();
     return inputs.q_positions.ne(inputs.q_positions);  // the part sees everything, so this sees nothing
   }
-  std::string to_string() const override { return "not(" + (part_ ? part_->to_string() : "full") + ")"; }
+  MaskForm form() const override { return form_of("not", {part_}); }
   Tile tile(const TileRange& range) const override {
     if (part_ == nullptr) return Tile::empty;
     const auto tile = part_->tile(range);

@@ -11,8 +11,9 @@ class Document final : public MaskNode {
   at::Tensor visible(const MaskInputs& inputs) const override {
     return inputs.q_documents.defined() ? inputs.q_documents.eq(inputs.k_documents) : at::Tensor();
   }
-  std::string to_string() const override { return "document"; }
+  MaskForm form() const override { return {.kind = "document"}; }
   bool reads_documents() const override { return true; }
+  std::optional<std::int64_t> look_back() const override { return kWithoutBound; }
 };
 
 }  // namespace

@@ -9,7 +9,8 @@ namespace {
 class KeyPadding final : public MaskNode {
  public:
   at::Tensor visible(const MaskInputs& inputs) const override { return inputs.key_mask; }
-  std::string to_string() const override { return "key_padding"; }
+  MaskForm form() const override { return {.kind = "key_padding"}; }
+  std::optional<std::int64_t> look_back() const override { return kWithoutBound; }
 };
 
 }  // namespace

@@ -28,7 +28,7 @@ class Dense final : public MaskNode {
     }
     return k_len == 1 ? part : part.index_select(-1, inputs.k_positions.flatten());
   }
-  std::string to_string() const override { return "dense" + shape_text(visible_); }
+  MaskForm form() const override { return {.kind = "dense" + shape_text(visible_)}; }
 
  private:
   const at::Tensor visible_;

@@ -2,6 +2,8 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
+#include <limits>
+#include <optional>
 #include <string>
 
 #include "headwright/mask.h"
@@ -20,6 +22,8 @@ struct MaskInputs {
   at::Tensor all_keys;     // (all keys) int64: 0, 1, 2, ..., also where k_positions are those of a tile
 };
 
+inline constexpr std::int64_t kWithoutBound = std::numeric_limits<std::int64_t>::max();
+
 class MaskNode {
  public:
   virtual ~MaskNode();
@@ -27,8 +31,8 @@ class MaskNode {
   /// Bool, broadcastable to (batch, n_heads, q_len, k_len); undefined = everything is visible.
   virtual at::Tensor visible(const MaskInputs& inputs) const = 0;
 
-  /// As one would write it.
-  virtual std::string to_string() const = 0;
+  /// How a config writes it.
+  virtual MaskForm form() const = 0;
 
   /// What is proved of every pair in the range.
   virtual Tile tile(const TileRange&) const { return Tile::partial; }
@@ -41,6 +45,10 @@ class MaskNode {
   virtual bool is_sparse() const { return false; }
   virtual bool is_dense() const { return false; }
 
+  /// Proved from the structure: the distance of the furthest key before a query that can be visible, kWithoutBound for
+  /// any; nothing where more than the distance decides, such as the place in the sequence.
+  virtual std::optional<std::int64_t> look_back() const { return {}; }
+
   /// Exactly the causal mask.
   virtual bool is_causal() const { return false; }
 
@@ -52,6 +60,9 @@ class MaskNode {
 }  // namespace headwright
 
 namespace headwright::core {
+
+/// "window(128)": a kind, and what it is given.
+std::string call_text(const std::string& kind, const ParamMap& values, const std::vector<Mask>& parts = {});
 
 /// A kind without rows.
 struct NoParams {

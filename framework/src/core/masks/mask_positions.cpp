@@ -15,7 +15,7 @@ class BlockLocal final : public MaskNode {
   at::Tensor visible(const MaskInputs& inputs) const override {
     return inputs.q_positions.floor_divide(size_).eq(inputs.k_positions.floor_divide(size_));
   }
-  std::string to_string() const override { return "block_local(" + std::to_string(size_) + ")"; }
+  MaskForm form() const override { return {"block_local", {{"size", {size_}}}}; }
 
   Tile tile(const TileRange& range) const override {
     const auto block = [&](std::int64_t position) {  // a query before the first key stands in a negative block
@@ -37,7 +37,7 @@ class Prefix final : public MaskNode {
   explicit Prefix(std::int64_t length) : length_(length) {}
 
   at::Tensor visible(const MaskInputs& inputs) const override { return inputs.k_positions < length_; }
-  std::string to_string() const override { return "prefix(" + std::to_string(length_) + ")"; }
+  MaskForm form() const override { return {"prefix", {{"length", {length_}}}}; }
   Tile tile(const TileRange& range) const override {
     if (range.k_begin >= length_) return Tile::empty;
     return range.k_end <= length_ ? Tile::full : Tile::partial;
@@ -55,7 +55,7 @@ class Global final : public MaskNode {
   at::Tensor visible(const MaskInputs& inputs) const override {
     return (inputs.k_positions < n_tokens_).logical_or(inputs.q_positions < n_tokens_);
   }
-  std::string to_string() const override { return "global(" + std::to_string(n_tokens_) + ")"; }
+  MaskForm form() const override { return {"global", {{"n_tokens", {n_tokens_}}}}; }
   Tile tile(const TileRange& range) const override {
     if (range.k_end <= n_tokens_ || range.q_end <= n_tokens_) return Tile::full;
     return range.k_begin >= n_tokens_ && range.q_begin >= n_tokens_ ? Tile::empty : Tile::partial;

@@ -49,9 +49,8 @@ class Random final : public MaskNode {
                                                          : highest_seen(rows, inputs.all_keys.size(0));
     return drawn(q_blocks, k_blocks) <= highest.index_select(0, row_of);
   }
-  std::string to_string() const override {
-    return "random(" + std::to_string(n_blocks_) + ", " + std::to_string(block_size_) + ", " + std::to_string(seed_) +
-           ")";
+  MaskForm form() const override {
+    return {"random", {{"n_blocks", {n_blocks_}}, {"block_size", {block_size_}}, {"seed", {seed_}}}};
   }
   Tile tile(const TileRange& range) const override {
     if (range.q_begin < 0 || range.k_len == 0) return Tile::partial;

@@ -15,7 +15,8 @@ class Strided final : public MaskNode {
   at::Tensor visible(const MaskInputs& inputs) const override {
     return (inputs.q_positions - inputs.k_positions).remainder(stride_).eq(0);
   }
-  std::string to_string() const override { return "strided(" + std::to_string(stride_) + ")"; }
+  MaskForm form() const override { return {"strided", {{"stride", {stride_}}}}; }
+  std::optional<std::int64_t> look_back() const override { return kWithoutBound; }
 
   Tile tile(const TileRange& range) const override {
     if (stride_ == 1) return Tile::full;
@@ -28,6 +29,23 @@ class Strided final : public MaskNode {
 
  private:
   const std::int64_t stride_;
+};
+
+/// Every n-th key of a window; knows the numbers that it was made of.
+class Dilated final : public MaskNode {
+ public:
+  Dilated(std::int64_t size, std::int64_t dilation, Mask both)
+      : size_(size), dilation_(dilation), both_(std::move(both)) {}
+
+  at::Tensor visible(const MaskInputs& inputs) const override { return both_.visible(inputs); }
+  MaskForm form() const override { return {"dilated", {{"size", {size_}}, {"dilation", {dilation_}}}}; }
+  Tile tile(const TileRange& range) const override { return both_.tile(range); }
+  bool hides_future() const override { return both_.hides_future(); }
+  bool is_sparse() const override { return both_.is_sparse(); }
+
+ private:
+  const std::int64_t size_, dilation_;
+  const Mask both_;  // a band and a stride
 };
 
 struct StridedParams {
@@ -65,7 +83,7 @@ Mask Mask::dilated(std::int64_t size, std::int64_t dilation) {
     throw Error("[mask] dilated: got size = " + std::to_string(size) + " and dilation = " + std::to_string(dilation) +
                 ", expected a product within 64 bits");
   }
-  return all({band(reach, 0), strided(dilation)});
+  return Mask(std::make_shared<Dilated>(size, dilation, all({band(reach, 0), strided(dilation)})));
 }
 
 MaskKind core::strided_kind() {

@@ -1,8 +1,9 @@
 // Modifiers by how far a key is from its query: ALiBi and T5's relative bias.
 #include <ATen/ATen.h>
 
-#include <cmath>
+#include <vector>
 
+#include "core/modifiers/bucket_borders.h"
 #include "headwright/attend.h"
 #include "headwright/shapes.h"
 
@@ -11,23 +12,31 @@ namespace {
 
 /// T5's bucket of each key's distance. Half of the buckets hold one distance each, the others ever longer ranges up to
 /// max_distance. Keys after the query have buckets of their own, or share the first one.
-at::Tensor bucket_of(const at::Tensor& distance, std::int64_t n_buckets, bool bidirectional,
-                     std::int64_t max_distance) {
-  auto buckets = n_buckets;
-  auto offset = at::zeros_like(distance);
-  auto far = distance;  // query - key: negative = a later key
-  if (bidirectional) {
-    buckets /= 2;
-    offset = distance.lt(0).to(at::kLong) * buckets;
-    far = distance.abs();
+class Buckets {
+ public:
+  Buckets(std::int64_t n_buckets, bool bidirectional, std::int64_t max_distance)
+      : n_(bidirectional ? n_buckets / 2 : n_buckets),
+        bidirectional_(bidirectional),
+        borders_(core::far_borders(n_ / 2, n_ - n_ / 2, max_distance)) {}
+
+  /// distance: query - key, so that a later key has a negative one.
+  at::Tensor of(const at::Tensor& distance) const {
+    const auto exact = n_ / 2;
+    const auto far = bidirectional_ ? distance.abs() : distance.clamp_min(0);
+    // Borders written as scalars: no constant of an export is tied to a device.
+    const auto zero = distance.flatten().slice(0, 0, 1) * 0;
+    std::vector<at::Tensor> borders{zero + exact};
+    for (const auto border : borders_) borders.push_back(zero + border);
+    const auto passed = at::bucketize(far, at::cat(borders), /*out_int32=*/false, /*right=*/true);
+    const auto bucket = at::where(far < exact, far, passed + (exact - 1));
+    return bidirectional_ ? bucket + distance.lt(0).to(at::kLong) * n_ : bucket;
   }
-  far = far.clamp_min(0);
-  const auto exact = buckets / 2;
-  const double span = std::log(static_cast<double>(max_distance) / static_cast<double>(exact));
-  const auto ratio = far.clamp_min(1).to(at::kFloat) / static_cast<double>(exact);
-  const auto log_bucket = (ratio.log() * (static_cast<double>(buckets - exact) / span)).to(at::kLong) + exact;
-  return offset + at::where(far < exact, far, log_bucket.clamp_max(buckets - 1));
-}
+
+ private:
+  std::int64_t n_;  // of one direction
+  bool bidirectional_;
+  std::vector<std::int64_t> borders_;
+};
 
 }  // namespace
 
@@ -52,10 +61,11 @@ ScoreModifier relative_bias(const at::Tensor& table, bool bidirectional, std::in
     throw Error("[relative_bias] max_distance: got " + std::to_string(max_distance) + ", expected more than " +
                 std::to_string(exact) + ", the distances that have a bucket each");
   }
+  const Buckets buckets(n_buckets, bidirectional, max_distance);
   return modifier(
       "relative_bias",
       [=](const at::Tensor& scores, const ScorePositions& place) {
-        const auto bucket = bucket_of(place.q_positions - place.k_positions, n_buckets, bidirectional, max_distance);
+        const auto bucket = buckets.of(place.q_positions - place.k_positions);
         auto bias =
             at::embedding(wide(table), bucket).to(scores.dtype());  // (q_len, k_len, n_heads), or with batch and 1
         bias = bucket.dim() == 2 ? bias.permute({2, 0, 1}) : bias.select(1, 0).permute({0, 3, 1, 2});

@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include "core/masks/mask_node.h"
 #include "core/modifiers/modifier_node.h"
 
 namespace headwright {
@@ -16,7 +17,7 @@ class Custom final : public ModifierNode {
   at::Tensor apply(const at::Tensor& scores, const ScorePositions& place) const override {
     return function_(scores, place);
   }
-  std::string to_string() const override { return text_; }
+  ModifierForm form() const override { return {.kind = text_}; }
   const std::vector<at::Tensor>& learned() const override { return learned_; }
 
  private:
@@ -39,7 +40,12 @@ at::Tensor ScoreModifier::apply(const at::Tensor& scores, const ScorePositions& 
   return node_->apply(scores, place);
 }
 const std::vector<at::Tensor>& ScoreModifier::learned() const { return node_->learned(); }
-std::string ScoreModifier::to_string() const { return node_->to_string(); }
+ModifierForm ScoreModifier::form() const { return node_->form(); }
+
+std::string ScoreModifier::to_string() const {
+  const auto [kind, values] = form();
+  return core::call_text(kind, values);
+}
 
 ScoreModifier modifier(std::string text, ScoreFunction function, std::vector<at::Tensor> learned) {
   if (!function) throw Error("[modifier] " + text + ": got no function");

@@ -16,7 +16,8 @@ class ModifierNode {
 
   /// scores, result: (batch, n_heads, q_len, k_len)
   virtual at::Tensor apply(const at::Tensor& scores, const ScorePositions& place) const = 0;
-  virtual std::string to_string() const = 0;
+  /// How a config writes it.
+  virtual ModifierForm form() const = 0;
 
   /// Tensors that apply() reads and that may need a gradient.
   virtual const std::vector<at::Tensor>& learned() const;

@@ -3,7 +3,6 @@
 #include <ATen/ATen.h>
 
 #include <cmath>
-#include <sstream>
 
 #include "core/modifiers/modifier_node.h"
 
@@ -17,11 +16,7 @@ class Softcap final : public ModifierNode {
   at::Tensor apply(const at::Tensor& scores, const ScorePositions&) const override {
     return (scores / cap_).tanh() * cap_;
   }
-  std::string to_string() const override {
-    std::ostringstream text;
-    text << "softcap(" << cap_ << ")";
-    return text.str();
-  }
+  ModifierForm form() const override { return {"softcap", {{"cap", {cap_}}}}; }
 
  private:
   const double cap_;

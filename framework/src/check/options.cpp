@@ -1,0 +1,139 @@
+// Properties of what a config may say: every size that a variant claims to read, and every option that it accepts,
+// changes something; what it does not claim to read changes nothing.
+#include <ATen/ATen.h>
+
+#include <array>
+
+#include "check/properties.h"
+
+namespace headwright::check {
+namespace {
+
+/// All that a config's author can see of a variant: its parameters, its claims, its outputs in eval and in training.
+struct Seen {
+  std::vector<std::pair<std::string, std::vector<std::int64_t>>> parameters;
+  std::string claims;
+  std::vector<at::Tensor> outputs;
+
+  bool operator==(const Seen& other) const {
+    if (parameters != other.parameters || claims != other.claims || outputs.size() != other.outputs.size()) return false;
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      if (!at::equal(outputs[i], other.outputs[i])) return false;
+    }
+    return true;
+  }
+};
+
+std::string text_of(const Claims& claims) {
+  std::string text = claims.cost + " " + std::to_string(claims.d_out);
+  for (const auto& row : claim_rows()) text += claims.*row.member ? '1' : '0';
+  return text;
+}
+
+Seen seen(const Subject& subject) {
+  Seen all{.claims = text_of(subject.claims)};
+  const auto module = subject.make();
+  for (const auto& item : module->named_parameters()) all.parameters.emplace_back(item.key(), item.value().sizes().vec());
+  for (const auto& item : module->named_buffers()) all.parameters.emplace_back(item.key(), item.value().sizes().vec());
+  const at::NoGradGuard no_grad;
+  // Parameters that start at 0 or 1 would hide what they do
+  at::manual_seed(17);
+  for (auto& parameter : module->parameters()) parameter.add_(at::randn_like(parameter) * 0.3);
+  const auto plain = subject.draw(3, subject.longest());
+  all.outputs.push_back(subject.call(*module, plain));
+  all.outputs.push_back(subject.call(*module, with_masks(subject, plain)));
+  auto packed = plain;
+  if (subject.claims.document_ids) {
+    packed.document_ids = at::arange(subject.longest()).div(3, "floor").expand({3, subject.longest()}).contiguous();
+    all.outputs.push_back(subject.call(*module, packed));
+  }
+  module->train();
+  at::manual_seed(5);
+  if (subject.kernel_obstacle(true).empty()) all.outputs.push_back(subject.call(*module, plain));
+  return all;
+}
+
+bool accepted(const Subject& subject) {
+  Issues issues;
+  subject.variant.check(subject.dims, subject.values, issues);
+  return issues.items().empty() && subject.kernel_obstacle().empty();
+}
+
+struct SizeRow {
+  const char* name;
+  std::int64_t Dims::*size;
+  bool Sizes::*claimed;
+};
+constexpr std::array kSizes{SizeRow{"n_heads", &Dims::n_heads, &Sizes::n_heads},
+                            SizeRow{"n_kv_heads", &Dims::n_kv_heads, &Sizes::n_kv_heads},
+                            SizeRow{"d_head", &Dims::d_head, &Sizes::d_head},
+                            SizeRow{"d_memory", &Dims::d_memory, &Sizes::d_memory}};
+
+/// The subject with another value of a size, and the sizes that follow from it as a config would have them.
+Subject resized(const Subject& subject, const SizeRow& row, std::int64_t value) {
+  auto dims = subject.dims;
+  const bool grouped = dims.n_kv_heads != dims.n_heads;
+  dims.*row.size = value;
+  if (row.size == &Dims::n_heads && !grouped) dims.n_kv_heads = value;
+  if (row.size == &Dims::n_heads && dims.d_model % value == 0) dims.d_head = dims.d_model / value;
+  return {subject.variant, dims, subject.values};
+}
+
+}  // namespace
+
+std::string sizes_read(const Subject& subject) {
+  const auto before = seen(subject);
+  for (const auto& row : kSizes) {
+    const auto now = subject.dims.*row.size;
+    bool tried = false, changes = false;
+    for (const auto value : {now * 2, now / 2, now + 2}) {
+      if (value < 1 || value == now) continue;
+      const auto other = resized(subject, row, value);
+      if (!accepted(other)) continue;
+      tried = true;
+      changes |= !(seen(other) == before);
+    }
+    const bool claimed = subject.claims.reads.*row.claimed;
+    if (changes && !claimed) return std::string(row.name) + " changes it, and the claims do not say that it is read";
+    if (tried && !changes && claimed) return std::string(row.name) + " is claimed to be read, and changes nothing";
+  }
+  return "";
+}
+
+std::string every_option_does_something(const Subject& subject) {
+  const auto before = seen(subject);
+  for (const auto& row : subject.variant.params) {
+    bool tried = false, changes = false;
+    for (const auto& value : candidates(row)) {
+      if (is_refused(subject, row, value)) continue;
+      const auto other = subject.with(row.name, value);
+      if (!other.kernel_obstacle().empty()) continue;
+      tried = true;
+      changes = !(seen(other) == before);
+      if (changes) break;
+    }
+    if (tried && !changes) return "parameter '" + row.name + "': no value that it accepts changes anything";
+  }
+  return "";
+}
+
+std::string positions_taken(const Subject& subject) {
+  const auto module = subject.make();
+  const at::NoGradGuard no_grad;
+  at::manual_seed(17);
+  for (auto& parameter : module->parameters()) parameter.add_(at::randn_like(parameter) * 0.3);
+  const auto length = subject.longest();
+  const auto plain = subject.draw(2, length);
+  auto given = plain, other = plain;
+  given.positions = at::arange(length).expand({2, length});
+  other.positions = given.positions.flip(1).contiguous();
+  const auto y = subject.call(*module, plain);
+  if (const auto far = difference(subject.call(*module, given), y); far > 1e-9) {
+    return "the positions 0, 1, 2, ... change the output by " + std::to_string(far);
+  }
+  const bool follows = difference(subject.call(*module, other), y) > 1e-9;
+  if (follows == subject.claims.positions || length < 2) return "";
+  return follows ? "it follows positions, and the claims do not say so" : "it claims positions, and follows none";
+}
+
+}  // namespace headwright::check

@@ -1,0 +1,75 @@
+#include "model/block.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+
+#include "bind/walk.h"
+#include "model/components.h"
+#include "model/interpreter.h"
+
+namespace headwright::model {
+namespace {
+
+/// The steps of a block on tensors.
+class Eager {
+ public:
+  Eager(const Inputs& inputs, ModelCache* caches, bool training)
+      : inputs_(inputs), caches_(caches), training_(training) {}
+
+  at::Tensor normed(const Sublayer&, const std::shared_ptr<Norm>& norm, const at::Tensor& x) const {
+    return norm->forward(x);
+  }
+  at::Tensor output(const Sublayer& sublayer, const at::Tensor& x) const {
+    if (sublayer.feed_forward) return sublayer.feed_forward->forward(x);
+    auto inputs = inputs_.with(x, sublayer.plan.name);
+    inputs.cache = caches_ == nullptr ? nullptr : caches_->of(inputs.path);
+    return sublayer.attention->forward(inputs);
+  }
+  at::Tensor dropped(const Sublayer& sublayer, const at::Tensor& y) const {
+    return at::dropout(y, sublayer.plan.dropout, training_);
+  }
+  at::Tensor scaled(const Sublayer& sublayer, const at::Tensor& y) const { return y * sublayer.plan.residual_scale; }
+  at::Tensor sum(const Sublayer&, const at::Tensor& x, const at::Tensor& y) const { return x + y; }
+
+ private:
+  const Inputs& inputs_;
+  ModelCache* const caches_;
+  const bool training_;
+};
+
+}  // namespace
+
+Block::Block(const bind::BlockPlan& plan) {
+  for (const auto& step : plan.sublayers) {
+    Sublayer sublayer{.plan = step};
+    const auto norm = [&](const Component& component, const std::string& name, const Dims& dims) {
+      auto module = make<Norm>(component, dims);
+      if (module) register_module(name, module);
+      return module;
+    };
+    sublayer.norm = norm(step.norm, bind::norm_name(step), step.dims);
+    sublayer.residual_norm = norm(step.residual_norm, bind::residual_norm_name(step), step.dims_after());
+    if (step.is_attention()) {
+      sublayer.attention = register_module(step.name, make<Attention>(step.component, step.dims));
+    } else {
+      sublayer.feed_forward = register_module(step.name, make<FeedForward>(step.component, step.dims));
+    }
+    sublayer.output_norm = norm(step.output_norm, bind::output_norm_name(step), step.dims_after());
+    sublayers_.push_back(std::move(sublayer));
+  }
+}
+
+at::Tensor Block::forward(const Inputs& inputs, ModelCache* caches) {
+  Eager ops(inputs, caches, is_training());
+  return run_block(sublayers_, ops, inputs.x);
+}
+
+const Sublayer& Block::sublayer(std::string_view name) const {
+  const auto found =
+      std::ranges::find(sublayers_, name, [](const Sublayer& it) { return std::string_view(it.plan.name); });
+  if (found == sublayers_.end()) throw Error("no sublayer is called '" + std::string(name) + "'");
+  return *found;
+}
+
+}  // namespace headwright::model
