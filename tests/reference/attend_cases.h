@@ -104,7 +104,8 @@ inline at::Tensor documents(long k_len) {
 }
 
 /// What the mask, the key mask and the documents of `scoring` show, by index.
-inline std::function<bool(long, long, long)> seen_by(const MaskCase& mask, const Scoring& scoring, const Extents& sizes) {
+inline std::function<bool(long, long, long)> seen_by(const MaskCase& mask, const Scoring& scoring,
+                                                     const Extents& sizes) {
   const auto bools = scoring.key_mask, ids = scoring.document_ids;
   const auto k_len = sizes.k_len, shift = sizes.k_len - sizes.q_len;
   return [=, sees = mask.sees](long b, long i, long j) {

@@ -124,14 +124,13 @@ TEST(TokenEmbedding, SharesTheMatrixThatItIsGiven) {
 
 TEST(PatchEmbedding, ProjectsEachPatchAndPutsTheClassTokenFirst) {
   constexpr std::int64_t kImage = 6, kPatch = 2, kChannels = 3, kSide = kImage / kPatch;
-  const auto module = made<Embedding>("patch_embedding", {.d_model = kModel},
-                                      {{"image_size", Value{kImage}},
-                                       {"patch_size", Value{kPatch}},
-                                       {"position", Value{component("learned")}}});
+  const auto module = made<Embedding>(
+      "patch_embedding", {.d_model = kModel},
+      {{"image_size", Value{kImage}}, {"patch_size", Value{kPatch}}, {"position", Value{component("learned")}}});
   const auto image = at::randn({2, kChannels, kImage, kImage}, at::kDouble);
   const auto kernel = module->named_parameters()["projection.weight"].detach();
-  const auto bias = vector(*module, "projection.bias"), token = loops::rows_of(
-      module->named_parameters()["class_token"].view({1, kModel}))[0];
+  const auto bias = vector(*module, "projection.bias"),
+             token = loops::rows_of(module->named_parameters()["class_token"].view({1, kModel}))[0];
   const auto places = matrix(*module, "position.weight");
   ASSERT_EQ(places.size(), 1U + kSide * kSide);
   for (std::int64_t row = 0; row < 2; ++row) {
@@ -159,10 +158,10 @@ TEST(PatchEmbedding, ProjectsEachPatchAndPutsTheClassTokenFirst) {
 }
 
 TEST(PatchEmbedding, RefusesWhatDoesNotFit) {
-  EXPECT_THAT(headwright::test::issues("patch_embedding", {.d_model = kModel},
-                                           {{"image_size", Value{std::int64_t{7}}},
-                                            {"patch_size", Value{std::int64_t{2}}}}),
-              testing::Contains(HasSubstr("patch_size: got 2, which does not divide image_size = 7")));
+  EXPECT_THAT(
+      headwright::test::issues("patch_embedding", {.d_model = kModel},
+                               {{"image_size", Value{std::int64_t{7}}}, {"patch_size", Value{std::int64_t{2}}}}),
+      testing::Contains(HasSubstr("patch_size: got 2, which does not divide image_size = 7")));
   const auto module = made<Embedding>("patch_embedding", {.d_model = kModel},
                                       {{"image_size", Value{std::int64_t{4}}}, {"patch_size", Value{std::int64_t{2}}}});
   EXPECT_THROW(module->forward({.x = at::zeros({1, 3, 4, 6}, at::kDouble)}), headwright::ShapeError);
@@ -220,18 +219,18 @@ TEST(MaskedLmHead, EqualsTheFormula) {
     for (auto& value : row) value *= 0.5 * (1 + std::erf(value / std::sqrt(2.0)));
     row = normed(row, vector(*module, "norm.weight"), vector(*module, "norm.bias"), 1e-5);
   }
-  expect_equal(module->forward({.x = x})[0],
-               loops::linear(hidden, matrix(*module, "weight"), vector(*module, "bias")));
+  expect_equal(module->forward({.x = x})[0], loops::linear(hidden, matrix(*module, "weight"), vector(*module, "bias")));
 }
 
 TEST(PooledHead, TakesTheTokenThatStandsForTheSequence) {
   const auto x = at::randn({3, 4, kModel}, at::kDouble);
   auto visible = at::ones({3, 4}, at::kBool);
-  visible[0][0].fill_(false);            // padded on the left
-  visible[1].slice(0, 2).fill_(false);   // on the right
-  visible[2].fill_(false);               // nothing is left
+  visible[0][0].fill_(false);           // padded on the left
+  visible[1].slice(0, 2).fill_(false);  // on the right
+  visible[2].fill_(false);              // nothing is left
   const auto pooled = [&](const char* pool) {
-    return made<Head>("pooled_head", {.d_model = kModel}, {{"pool", Value{std::string(pool)}}, {"tanh_layer", Value{false}}})
+    return made<Head>("pooled_head", {.d_model = kModel},
+                      {{"pool", Value{std::string(pool)}}, {"tanh_layer", Value{false}}})
         ->forward({.x = x, .key_mask = visible});
   };
   const auto zeros = at::zeros({kModel}, at::kDouble);
@@ -243,7 +242,8 @@ TEST(PooledHead, TakesTheTokenThatStandsForTheSequence) {
 TEST(PooledHead, PassesItThroughTanhAndToTheOutputs) {
   const auto module = made<Head>("pooled_head", {.d_model = kModel}, {{"d_out", Value{std::int64_t{2}}}});
   const auto x = at::randn({2, 3, kModel}, at::kDouble);
-  auto hidden = loops::linear(loops::rows_of(x.select(1, 0)), matrix(*module, "dense.weight"), vector(*module, "dense.bias"));
+  auto hidden =
+      loops::linear(loops::rows_of(x.select(1, 0)), matrix(*module, "dense.weight"), vector(*module, "dense.bias"));
   for (auto& row : hidden) {
     for (auto& value : row) value = std::tanh(value);
   }

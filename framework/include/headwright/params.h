@@ -39,7 +39,7 @@ struct Component {
   explicit operator bool() const { return variant != nullptr; }
 
   /// A default: `Component norm = Component::named("layer_norm")`.
-  static Component named(std::string variant_name) { return {.name = std::move(variant_name)}; }
+  static Component named(std::string variant_name);
 };
 
 /// A parameter's value as it crosses the plugin border. monostate = an optional that is absent.
@@ -48,6 +48,8 @@ struct Value {
                std::vector<ScoreModifier>, Component>
       data;
 };
+
+inline Component Component::named(std::string variant_name) { return {.name = std::move(variant_name)}; }
 
 /// The value of this name; null = there is none.
 inline const Value* find(const ParamMap& values, std::string_view name) {

@@ -112,9 +112,7 @@ std::int64_t width_of(const bind::Wanted& wanted) {
 
 std::int64_t width_of_input(const bind::ModelPlan& model) { return width_of(bind::wanted_input(model)); }
 
-std::int64_t width_of_memory(const bind::ModelPlan& model) {
-  return width_of(bind::wanted_memory(model));
-}
+std::int64_t width_of_memory(const bind::ModelPlan& model) { return width_of(bind::wanted_memory(model)); }
 
 /// Random tensors of the same lengths in place of an input that does not fit the model. Its masks go with it.
 bind::InputPlan fitting(const bind::InputPlan& own, const bind::ModelPlan& model) {

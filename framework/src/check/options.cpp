@@ -16,7 +16,8 @@ struct Seen {
   std::vector<at::Tensor> outputs;
 
   bool operator==(const Seen& other) const {
-    if (parameters != other.parameters || claims != other.claims || outputs.size() != other.outputs.size()) return false;
+    if (parameters != other.parameters || claims != other.claims || outputs.size() != other.outputs.size())
+      return false;
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       if (!at::equal(outputs[i], other.outputs[i])) return false;
     }
@@ -33,7 +34,8 @@ std::string text_of(const Claims& claims) {
 Seen seen(const Subject& subject) {
   Seen all{.claims = text_of(subject.claims)};
   const auto module = subject.make();
-  for (const auto& item : module->named_parameters()) all.parameters.emplace_back(item.key(), item.value().sizes().vec());
+  for (const auto& item : module->named_parameters())
+    all.parameters.emplace_back(item.key(), item.value().sizes().vec());
   for (const auto& item : module->named_buffers()) all.parameters.emplace_back(item.key(), item.value().sizes().vec());
   const at::NoGradGuard no_grad;
   // Parameters that start at 0 or 1 would hide what they do
@@ -61,13 +63,12 @@ bool accepted(const Subject& subject) {
 
 struct SizeRow {
   const char* name;
-  std::int64_t Dims::*size;
-  bool Sizes::*claimed;
+  std::int64_t Dims::* size;
+  bool Sizes::* claimed;
 };
-constexpr std::array kSizes{SizeRow{"n_heads", &Dims::n_heads, &Sizes::n_heads},
-                            SizeRow{"n_kv_heads", &Dims::n_kv_heads, &Sizes::n_kv_heads},
-                            SizeRow{"d_head", &Dims::d_head, &Sizes::d_head},
-                            SizeRow{"d_memory", &Dims::d_memory, &Sizes::d_memory}};
+constexpr std::array kSizes{
+    SizeRow{"n_heads", &Dims::n_heads, &Sizes::n_heads}, SizeRow{"n_kv_heads", &Dims::n_kv_heads, &Sizes::n_kv_heads},
+    SizeRow{"d_head", &Dims::d_head, &Sizes::d_head}, SizeRow{"d_memory", &Dims::d_memory, &Sizes::d_memory}};
 
 /// The subject with another value of a size, and the sizes that follow from it as a config would have them.
 Subject resized(const Subject& subject, const SizeRow& row, std::int64_t value) {

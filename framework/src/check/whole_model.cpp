@@ -93,7 +93,8 @@ std::string continues_from_its_cache(const bind::Plan& given) {
   const auto longest = plan.model.dims.context_length;
   const auto length = longest > 0 ? std::min<std::int64_t>(21, longest) : 21;
   for (const auto& [extra, inputs] : ways(plan, length)) {
-    for (const auto& pieces : {Pieces(static_cast<std::size_t>(length), 1), Pieces{length / 2, 1, length - length / 2 - 1}}) {
+    for (const auto& pieces :
+         {Pieces(static_cast<std::size_t>(length), 1), Pieces{length / 2, 1, length - length / 2 - 1}}) {
       const auto far = distance(*model, inputs, pieces);
       if (far <= kFloat64Noise) continue;
       return "fed " + std::string(pieces.size() == 3 ? "in three pieces" : "token by token") + extra +

@@ -192,7 +192,6 @@ void take_x(const bind::Plan& plan, const std::string& where, at::Device device,
   take(inputs.token_types, ids_of(plan.input.token_types, "token_types", x, model.embedding.claims.n_token_types));
 }
 
-
 }  // namespace
 
 at::Tensor tensor_from_file(const bind::TensorSource& source) {
