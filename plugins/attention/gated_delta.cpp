@@ -318,22 +318,16 @@ std::string GatedDelta::torchscript() const {
     text << std::scientific << std::setprecision(17) << value;
     return text.str();
   };
-  const std::vector<std::pair<std::string, std::string>> values{
-      {"$convolution", conv_size_ > 0 ? kConvolution : "pass"},
-      {"$d_keys", std::to_string(n_heads_ * d_head_)},
-      {"$d_values", std::to_string(n_heads_ * d_value_)},
-      {"$d_value", std::to_string(d_value_)},
-      {"$d_head", std::to_string(d_head_)},
-      {"$n_heads", std::to_string(n_heads_)},
-      {"$conv_size", std::to_string(conv_size_)},
-      {"$channels", std::to_string(channels())},
-      {"$scale", exact(1 / std::sqrt(static_cast<double>(d_head_)))},
-      {"$eps", exact(eps_)}};
-  std::string text = kForward;
-  for (const auto& [name, value] : values) {
-    for (auto at = text.find(name); at != std::string::npos; at = text.find(name)) text.replace(at, name.size(), value);
-  }
-  return text;
+  return filled_in(kForward, {{"$convolution", conv_size_ > 0 ? kConvolution : "pass"},
+                              {"$d_keys", std::to_string(n_heads_ * d_head_)},
+                              {"$d_values", std::to_string(n_heads_ * d_value_)},
+                              {"$d_value", std::to_string(d_value_)},
+                              {"$d_head", std::to_string(d_head_)},
+                              {"$n_heads", std::to_string(n_heads_)},
+                              {"$conv_size", std::to_string(conv_size_)},
+                              {"$channels", std::to_string(channels())},
+                              {"$scale", exact(1 / std::sqrt(static_cast<double>(d_head_)))},
+                              {"$eps", exact(eps_)}});
 }
 
 }  // namespace

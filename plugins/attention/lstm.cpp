@@ -163,15 +163,10 @@ constexpr auto kForward =
 
 std::string Lstm::torchscript() const {
   const bool biases = weights_.size() > 2;
-  const std::vector<std::pair<std::string, std::string>> values{
-      {"$d_out", std::to_string(d_out_)},
-      {"$weights", std::string("self.weight_ih, self.weight_hh") + (biases ? ", self.bias_ih, self.bias_hh" : "")},
-      {"$biases", biases ? "True" : "False"}};
-  std::string text = kForward;
-  for (const auto& [name, value] : values) {
-    for (auto at = text.find(name); at != std::string::npos; at = text.find(name)) text.replace(at, name.size(), value);
-  }
-  return text;
+  return filled_in(kForward, {{"$d_out", std::to_string(d_out_)},
+                              {"$weights", std::string("self.weight_ih, self.weight_hh") +
+                                               (biases ? ", self.bias_ih, self.bias_hh" : "")},
+                              {"$biases", biases ? "True" : "False"}});
 }
 
 }  // namespace

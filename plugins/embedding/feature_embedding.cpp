@@ -42,11 +42,7 @@ class FeatureEmbedding final : public Embedding {
   }
 
   static void check(const Dims& dims, const Params& params, Issues& issues) {
-    const auto* position = params.position.variant;
-    if (position != nullptr && !position->claims(dims, params.position.values).embed) {
-      issues.add("position", "'" + position->name + "' adds nothing to an embedding; it belongs under an attention");
-    }
-    check_nested(params.position, dims, "position", issues);
+    check_embedded_position(params.position, dims, issues);
     check_nested(params.norm, dims, "norm", issues);
   }
 

@@ -33,11 +33,11 @@ class LatentEmbedding final : public Embedding {
   }
 
   at::Tensor forward(const Inputs& in) override {
-    if (!in.memory.defined() || in.memory.dim() < 2) {
-      throw InputError("[latent_embedding] memory: got nothing, expected what the latents are filled from");
+    if (!in.memory.defined() || in.memory.dim() != 3) {
+      refuse_shape("latent_embedding", "memory", in.memory, "(batch, memory_len, d_memory), to fill the latents from");
     }
-    const auto row = in.memory.flatten(1).slice(1, 0, 1).unsqueeze(-1);            // (batch, 1, 1), for its batch alone
-    return weight_ + at::zeros_like(row, weight_.options().requires_grad(false));  // (batch, n_latents, d_model)
+    const auto for_its_batch = at::zeros_like(in.memory.sum({1, 2}, /*keepdim=*/true));  // (batch, 1, 1)
+    return weight_ + for_its_batch;                                                      // (batch, n_latents, d_model)
   }
 
  private:

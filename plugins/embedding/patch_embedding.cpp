@@ -52,11 +52,7 @@ class PatchEmbedding final : public Embedding {
       issues.add("patch_size", "got " + std::to_string(params.patch_size) +
                                    ", which does not divide image_size = " + std::to_string(params.image_size));
     }
-    const auto* position = params.position.variant;
-    if (position != nullptr && !position->claims(dims, params.position.values).embed) {
-      issues.add("position", "'" + position->name + "' adds nothing to an embedding; it belongs under an attention");
-    }
-    check_nested(params.position, inner(dims, params), "position", issues);
+    check_embedded_position(params.position, inner(dims, params), issues);
     check_nested(params.norm, dims, "norm", issues);
   }
 

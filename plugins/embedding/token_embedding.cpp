@@ -25,8 +25,7 @@ class TokenEmbedding final : public Embedding {
     bool tied = false;
     std::optional<std::int64_t> d_embedding;
     bool projection_bias = false;
-    std::optional<double> scale;
-    bool scale_by_width = false;
+    std::optional<std::variant<double, std::string>> scale;
     std::optional<std::int64_t> n_token_types;
     Component position;
     std::int64_t position_offset = 0;
@@ -43,8 +42,8 @@ class TokenEmbedding final : public Embedding {
                 at_least(1)),
           field("projection_bias", &Params::projection_bias,
                 "add a bias to the projection from d_embedding to d_model"),
-          field("scale", &Params::scale, "factor on the vectors of tokens; absent = 1", positive()),
-          field("scale_by_width", &Params::scale_by_width, "multiply the vectors of tokens by sqrt(d_model)"),
+          field("scale", &Params::scale, "factor on the vectors of tokens; absent = 1",
+                positive() | one_of("sqrt_d_model")),
           field("n_token_types", &Params::n_token_types,
                 "kinds of tokens, such as first and second sentence, each with a vector that is added; absent = none",
                 at_least(1)),
@@ -59,8 +58,7 @@ class TokenEmbedding final : public Embedding {
   };
 
   static Claims claims(const Dims& dims, const Params& params) {
-    return {.key_mask = false,
-            .cost = "O(seq d_model)",
+    return {.cost = "O(seq d_model)",
             .positions = static_cast<bool>(params.position),
             .vocab_size = params.tied ? dims.vocab_size : params.vocab_size.value_or(0),
             .n_token_types = params.n_token_types.value_or(0),
@@ -80,12 +78,10 @@ class TokenEmbedding final : public Embedding {
     if (params.projection_bias && !params.d_embedding) {
       issues.add("projection_bias", "has no effect without d_embedding, which brings the projection");
     }
-    if (params.scale && params.scale_by_width)
-      issues.add("scale", "stands beside scale_by_width, expected one of them");
     if (params.position_offset > 0 && !params.position) {
       issues.add("position_offset", "has no effect without a position");
     }
-    check_position(widths(dims, params), params, issues);
+    check_embedded_position(params.position, widths(dims, params), issues);
     check_nested(params.norm, widths(dims, params), "norm", issues);
   }
 
@@ -95,8 +91,7 @@ class TokenEmbedding final : public Embedding {
 
   at::Tensor forward(const Inputs& in) override {
     auto y = token_(in.x);  // (batch, seq, d_embedding)
-    if (params_.scale) y = y * *params_.scale;
-    if (params_.scale_by_width) y = y * std::sqrt(static_cast<double>(dims_.d_model));
+    if (params_.scale) y = y * factor();
     if (types_) y = y + types_(in.token_types.defined() ? in.token_types : at::zeros_like(in.x));
     if (position_) y = position_->embed(y, positions_of(in) + params_.position_offset);
     if (norm_) y = norm_->forward(y);
@@ -118,13 +113,9 @@ class TokenEmbedding final : public Embedding {
     return dims;
   }
 
-  static void check_position(const Dims& dims, const Params& params, Issues& issues) {
-    const auto* position = params.position.variant;
-    if (position == nullptr) return;
-    if (!position->claims(dims, params.position.values).embed) {
-      issues.add("position", "'" + position->name + "' adds nothing to an embedding; it belongs under an attention");
-    }
-    check_nested(params.position, dims, "position", issues);
+  double factor() const {
+    const auto* number = std::get_if<double>(&*params_.scale);
+    return number != nullptr ? *number : std::sqrt(static_cast<double>(dims_.d_model));
   }
 
   void add_rest(const torch::nn::EmbeddingOptions& options) {

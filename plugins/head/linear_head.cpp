@@ -43,12 +43,7 @@ class LinearHead final : public Head {
   }
 
   static void check(const Dims& dims, const Params& params, Issues& issues) {
-    if (!params.d_out && !params.tied && dims.vocab_size == 0) {
-      issues.add("d_out", "missing: without an embedding of tokens there is no vocab_size to take it from");
-    } else if (params.d_out && params.tied && dims.vocab_size > 0 && *params.d_out != dims.vocab_size) {
-      issues.add("d_out", "got " + std::to_string(*params.d_out) +
-                              ", but a tied head has the width of the embedding, " + std::to_string(dims.vocab_size));
-    }
+    check_outputs(dims, params.tied, params.d_out, issues);
   }
 
   LinearHead(const Dims& dims, const Params& params) : params_(params) {

@@ -9,6 +9,8 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "headwright/attend.h"
 #include "headwright/cache.h"
@@ -62,6 +64,10 @@ HEADWRIGHT_API at::Tensor key_mask_of_x(std::string_view op, const Inputs& input
 
 /// What the run asks of a layer's scores: key mask, documents, alignment and kernel. cross: keys are of the memory.
 HEADWRIGHT_API Scoring scoring_of_run(const Inputs& inputs, const Dims& dims, bool cross);
+
+/// A text for torchscript() with its placeholders filled in: each name, such as "$d_head", by its value. A name that
+/// begins another one stands behind it.
+HEADWRIGHT_API std::string filled_in(std::string text, const std::vector<std::pair<std::string, std::string>>& values);
 
 /// Base of every attention variant.
 class HEADWRIGHT_API Attention : public torch::nn::Module {

@@ -28,4 +28,8 @@ class HEADWRIGHT_API Position : public torch::nn::Module {
 /// Builds the position that a parameter names; null for an absent component.
 HEADWRIGHT_API std::shared_ptr<Position> make_position(const Component& component, const Dims& dims);
 
+/// For an embedding's parameter `position`: reports a position that adds nothing to embeddings, and what the position
+/// itself has to say of these dims. An absent component is fine.
+HEADWRIGHT_API void check_embedded_position(const Component& component, const Dims& dims, Issues& issues);
+
 }  // namespace headwright

@@ -253,7 +253,7 @@ constexpr auto kEnds = std::to_array<Counterpart>({
     {"final_logit_softcapping", kHead, "softcap"},
     {"logit_scale", kHead, "scale"},
     {"logits_scaling", kHead, "scale: 1 / N"},
-    {"scale_embeddings", kEmbedding, "scale_by_width"},
+    {"scale_embeddings", kEmbedding, "scale"},
     {"embedding_multiplier", kEmbedding, "scale"},
     {"torch_dtype", kRun, "dtype"},
     {"precision", kRun, "dtype"},

@@ -102,6 +102,32 @@ void check_nested(const Component& component, const Dims& dims, std::string_view
   }
 }
 
+void check_embedded_position(const Component& component, const Dims& dims, Issues& issues) {
+  const auto* position = component.variant;
+  if (position != nullptr && !position->claims(dims, component.values).embed) {
+    issues.add("position", "'" + position->name + "' adds nothing to an embedding; it belongs under an attention");
+  }
+  check_nested(component, dims, "position", issues);
+}
+
+void check_outputs(const Dims& dims, bool tied, std::optional<std::int64_t> d_out, Issues& issues) {
+  if (!d_out && !tied && dims.vocab_size == 0) {
+    issues.add("d_out", "missing: without an embedding of tokens there is no vocab_size to take it from");
+  } else if (d_out && tied && dims.vocab_size > 0 && *d_out != dims.vocab_size) {
+    issues.add("d_out", "got " + std::to_string(*d_out) + ", but a tied head has the width of the embedding, " +
+                            std::to_string(dims.vocab_size));
+  }
+}
+
+std::string filled_in(std::string text, const std::vector<std::pair<std::string, std::string>>& values) {
+  for (const auto& [name, value] : values) {
+    for (auto at = text.find(name); at != std::string::npos; at = text.find(name, at + value.size())) {
+      text.replace(at, name.size(), value);
+    }
+  }
+  return text;
+}
+
 void note_weights(const Inputs& inputs, const at::Tensor& q, const at::Tensor& k, const Scoring& scoring,
                   const at::Tensor& lse) {
   note(inputs, "weights", "share of each key in a token's output",

@@ -26,7 +26,7 @@ std::string config(const std::string& feed_forward) {
 
 Plan resolved(const std::string& text) { return resolve(spec::parse(text, "a.yaml"), fixtures()); }
 
-const ParamMap& values_of(const Plan& plan) { return plan.model.blocks.at(0).feed_forward.values; }
+const ParamMap& values_of(const Plan& plan) { return plan.model.blocks.at(0).sublayers.at(0).component.values; }
 
 std::string default_of(const std::string& name) {
   for (const auto& row : fixtures().find("rich_defaults")->params) {
