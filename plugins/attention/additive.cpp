@@ -97,6 +97,8 @@ class Additive final : public QkvAttention {
     return choose_kernel(scoring);
   }
 
+  Mask mask() const override { return params_.mask; }
+
  protected:
   at::Tensor mix(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Inputs& inputs) override {
     auto scoring = this->scoring(inputs, params_);

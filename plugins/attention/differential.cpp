@@ -84,6 +84,8 @@ class Differential final : public headwright::QkvAttention {
 
   headwright::KernelChoice kernel() const override { return choose_kernel(scoring({}, params_)); }
 
+  headwright::Mask mask() const override { return params_.mask; }
+
  protected:
   at::Tensor mix(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                  const headwright::Inputs& inputs) override {

@@ -72,6 +72,8 @@ class Multiplicative final : public Attention {
     if (params.attentional) combine_ = register_module("combine", linear(width + dims.d_model, dims.d_model));
   }
 
+  Mask mask() const override { return params_.mask; }
+
   KernelChoice kernel() const override { return choose_kernel(scoring_of({})); }
 
   at::Tensor forward(const Inputs& inputs) override {

@@ -49,6 +49,8 @@ class Sigmoid final : public headwright::QkvAttention {
 
   headwright::KernelChoice kernel() const override { return choose_kernel(scoring_of({})); }
 
+  headwright::Mask mask() const override { return params_.mask; }
+
  protected:
   at::Tensor mix(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                  const headwright::Inputs& inputs) override {

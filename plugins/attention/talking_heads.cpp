@@ -38,6 +38,8 @@ class TalkingHeads final : public QkvAttention {
 
   KernelChoice kernel() const override { return choose_kernel(scoring_of({})); }
 
+  Mask mask() const override { return params_.mask; }
+
  protected:
   at::Tensor mix(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Inputs& inputs) override {
     const auto scoring = scoring_of(inputs);

@@ -48,6 +48,8 @@ class TopK final : public headwright::QkvAttention {
 
   TopK(const headwright::Dims& dims, const Params& params) : QkvAttention(dims, params), params_(params) {}
 
+  headwright::Mask mask() const override { return params_.mask; }
+
  protected:
   at::Tensor mix(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                  const headwright::Inputs& inputs) override {

@@ -60,8 +60,17 @@ TEST_F(MaskCommand, WritesAPictureOfOneMask) {
   EXPECT_EQ(two.exit_code, 2);
   EXPECT_THAT(two.standard_error, HasSubstr("choose with --layer one of blocks.0.attention, blocks.1.attention"));
   EXPECT_EQ(run("mask " + shipped("models/tiny_gpt.yaml") + " --layer blocks.1.attention --svg " + svg).exit_code, 0);
-  EXPECT_THAT(run("mask " + shipped("attention/fourier.yaml")).standard_error,
-              HasSubstr("no layer of this model has a mask"));
+}
+
+TEST_F(MaskCommand, DrawsWhatAVariantSaysWhateverItsParameters) {
+  const auto lower = HasSubstr("  #...\n  ##..\n  ###.\n  ####\n");
+  for (const std::string causal : {"lessons/causal_attention", "lessons/multi_head_attention", "attention/retention"}) {
+    EXPECT_THAT(run("mask --seq-len 4 " + shipped(causal + ".yaml")).standard_output, lower) << causal;
+  }
+  EXPECT_THAT(run("mask --seq-len 2 " + shipped("attention/fourier.yaml")).standard_output, HasSubstr("  ##\n  ##\n"));
+  const auto none = file_with("none.yaml",
+                              "name: none\nmodel: {d_model: 4, blocks: {b: {order: plain, feed_forward: swiglu}}}\n");
+  EXPECT_THAT(run("mask " + quoted(none)).standard_error, HasSubstr("no layer of this model is an attention"));
 }
 
 TEST_F(MaskCommand, ForwardSavesTheWeightsThatAreAskedFor) {

@@ -122,7 +122,8 @@ TEST_F(PluginFiles, WhatAForwardThrowsIsThePluginsFault) {
                                                 {"throws_input_error", "an input that nobody gave"}};
   for (const auto& [name, message] : said) {
     const auto file = quoted(config(name));
-    for (const auto& command : {"export -o out.pt " + file}) {
+    for (const auto& command :
+         {"forward " + file, "compare " + file + " " + file, "bench " + file, "export -o out.pt " + file}) {
       const auto outcome = run(library + command);
       EXPECT_EQ(outcome.exit_code, 3) << command << outcome.standard_error;
       EXPECT_THAT(outcome.standard_error, HasSubstr("blocks.0.attention: '" + name + "' failed in forward: "));

@@ -4,10 +4,11 @@
 #include <cmath>
 #include <iostream>
 
-#include "bind/walk.h"
 #include "commands.h"
 #include "core/kernels/kernel.h"
 #include "exit_code.h"
+#include "model/meta.h"
+#include "model/model.h"
 #include "print.h"
 #include "run/forward.h"
 #include "support/files.h"
@@ -35,23 +36,14 @@ struct Layer {
   std::int64_t q_len = 0, k_len = 0;
 };
 
-/// The mask that a component was given, whichever variant it is; nothing if it takes none.
-std::optional<Mask> mask_in(const Component& component) {
-  for (const auto& [name, value] : component.values) {
-    if (const auto* mask = std::get_if<Mask>(&value.data)) return *mask;
-  }
-  return {};
-}
-
-/// Every layer that was given a mask, an encoder's first.
-std::vector<Layer> all_layers(const bind::ModelPlan& model) {
+/// Every attention with the mask that it says it has, an encoder's first.
+std::vector<Layer> all_layers(const bind::ModelPlan& plan) {
+  const auto model = model::without_memory([&] { return std::make_shared<model::Model>(plan); });
   std::vector<Layer> layers;
-  for (const auto& place : bind::walk_attentions(model)) {
-    const auto mask = mask_in(*place.component);
-    if (!mask) continue;
-    auto source = place.in_encoder ? Source::memory : Source::tokens;
-    if (place.claims->memory) source = Source::tokens_to_memory;
-    layers.push_back({place.path, source, {.mask = *mask}});
+  for (const auto& attention : model->attentions()) {
+    auto source = attention.in_encoder ? Source::memory : Source::tokens;
+    if (attention.plan->claims.memory) source = Source::tokens_to_memory;
+    layers.push_back({attention.path, source, {.mask = attention.module->mask()}});
   }
   return layers;
 }
@@ -69,7 +61,7 @@ std::vector<Layer> layers_of(const bind::ModelPlan& model, const std::string& on
     layers.push_back(std::move(layer));
   }
   if (!layers.empty()) return layers;
-  if (paths.empty()) throw InputError("no layer of this model has a mask");
+  if (paths.empty()) throw InputError("no layer of this model is an attention, so there is no mask to draw");
   throw InputError("--layer: got '" + support::printable(only) + "', expected one of " + support::join(paths, ", "));
 }
 

@@ -20,11 +20,7 @@ class Text {
   explicit Text(const Signature& signature) : signature_(signature) {}
 
   std::string normed(const model::Sublayer& sublayer, const std::shared_ptr<Norm>& norm, const std::string& x) {
-    const auto& plan = sublayer.plan;
-    const auto name = norm == sublayer.norm          ? bind::norm_name(plan)
-                      : norm == sublayer.output_norm ? bind::output_norm_name(plan)
-                                                     : bind::residual_norm_name(plan);
-    return made("self." + name + ".forward(" + x + ")");
+    return made("self." + model::norm_at(sublayer, norm).name + ".forward(" + x + ")");
   }
   std::string output(const model::Sublayer& sublayer, const std::string& x) {
     const auto& plan = sublayer.plan;

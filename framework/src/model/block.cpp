@@ -3,9 +3,11 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "bind/walk.h"
 #include "model/components.h"
+#include "model/guarded.h"
 #include "model/interpreter.h"
 
 namespace headwright::model {
@@ -17,14 +19,20 @@ class Eager {
   Eager(const Inputs& inputs, ModelCache* caches, bool training)
       : inputs_(inputs), caches_(caches), training_(training) {}
 
-  at::Tensor normed(const Sublayer&, const std::shared_ptr<Norm>& norm, const at::Tensor& x) const {
-    return norm->forward(x);
+  at::Tensor normed(const Sublayer& sublayer, const std::shared_ptr<Norm>& norm, const at::Tensor& x) const {
+    const auto where = [&] {
+      const auto [name, component] = norm_at(sublayer, norm);
+      return std::pair(inputs_.with(x, name).path, component->variant->name);
+    };
+    return call_component(where, [&] { return norm->forward(x); });
   }
   at::Tensor output(const Sublayer& sublayer, const at::Tensor& x) const {
-    if (sublayer.feed_forward) return sublayer.feed_forward->forward(x);
-    auto inputs = inputs_.with(x, sublayer.plan.name);
+    const auto& plan = sublayer.plan;
+    const auto where = [&] { return std::pair(inputs_.with(x, plan.name).path, plan.component.variant->name); };
+    if (sublayer.feed_forward) return call_component(where, [&] { return sublayer.feed_forward->forward(x); });
+    auto inputs = inputs_.with(x, plan.name);
     inputs.cache = caches_ == nullptr ? nullptr : caches_->of(inputs.path);
-    return sublayer.attention->forward(inputs);
+    return call_component(where, [&] { return sublayer.attention->forward(inputs); });
   }
   at::Tensor dropped(const Sublayer& sublayer, const at::Tensor& y) const {
     return at::dropout(y, sublayer.plan.dropout, training_);
@@ -58,6 +66,13 @@ Block::Block(const bind::BlockPlan& plan) {
     sublayer.output_norm = norm(step.output_norm, bind::output_norm_name(step), step.dims_after());
     sublayers_.push_back(std::move(sublayer));
   }
+}
+
+NormAt norm_at(const Sublayer& sublayer, const std::shared_ptr<Norm>& norm) {
+  const auto& plan = sublayer.plan;
+  if (norm == sublayer.norm) return {bind::norm_name(plan), &plan.norm};
+  if (norm == sublayer.output_norm) return {bind::output_norm_name(plan), &plan.output_norm};
+  return {bind::residual_norm_name(plan), &plan.residual_norm};
 }
 
 at::Tensor Block::forward(const Inputs& inputs, ModelCache* caches) {

@@ -23,6 +23,13 @@ struct Sublayer {
   std::shared_ptr<Norm> norm, output_norm, residual_norm;
 };
 
+/// One of a sublayer's norms: what it is called within the block, and the component it was made of.
+struct NormAt {
+  std::string name;
+  const Component* component = nullptr;
+};
+NormAt norm_at(const Sublayer& sublayer, const std::shared_ptr<Norm>& norm);
+
 class Block final : public torch::nn::Module {
  public:
   explicit Block(const bind::BlockPlan& plan);

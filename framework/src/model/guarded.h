@@ -9,15 +9,22 @@
 namespace headwright::model {
 
 /// What `call` returns. Whatever it throws, even something that is no std::exception, becomes a PluginError:
-/// "blocks.0.attention: 'softmax' failed in forward: MESSAGE". path: of the component in the model.
-/// What a user gave is checked before; an InputError out of here is the plugin's own.
-template <class Call>
-decltype(auto) call_component(std::string_view path, std::string_view variant, Call&& call) {
+/// "blocks.0.attention: 'softmax' failed in forward: MESSAGE". What a user gave is checked before; an InputError out of
+/// here is the plugin's own. where() -> (path of the component, name of its variant), asked for only after a failure.
+template <class Where, class Call>
+decltype(auto) call_component(Where&& where, Call&& call) {
   try {
     return std::forward<Call>(call)();
-  } catch (...) {  // the text is put together only now: a call costs nothing
+  } catch (...) {
+    const auto& [path, variant] = where();
     registry::blame_plugin(std::string(path) + ": '" + std::string(variant) + "' failed in forward");
   }
+}
+
+/// The same where both texts are at hand.
+template <class Call>
+decltype(auto) call_component(std::string_view path, std::string_view variant, Call&& call) {
+  return call_component([&] { return std::pair(path, variant); }, std::forward<Call>(call));
 }
 
 }  // namespace headwright::model

@@ -4,6 +4,7 @@
 
 #include "headwright/shapes.h"
 #include "model/components.h"
+#include "model/guarded.h"
 #include "support/text.h"
 
 namespace headwright::model {
@@ -23,6 +24,7 @@ void expect_room(const ModelCache& cache, const Inputs& inputs) {
 void Stack::add_embedding(const bind::StackPlan& plan, const at::Tensor& tied_weight) {
   if (plan.positions.counted()) positions = std::make_shared<PositionCounter>(plan.positions);
   if (!plan.embedding) return;
+  embedding_variant_ = plan.embedding.component.variant->name;
   embedding = make<Embedding>(plan.embedding.component, plan.embedding.dims);
   if (plan.embedding.claims.tied) embedding->tie(tied_weight);
   register_module("embedding", embedding);
@@ -37,18 +39,25 @@ void Stack::add_layers(const bind::StackPlan& plan) {
                          : block_list_->register_module(std::to_string(blocks.size()), std::make_shared<Block>(block)));
   }
   final_norm = make<Norm>(plan.final_norm.component, plan.final_norm.dims);
-  if (final_norm) register_module("final_norm", final_norm);
+  if (!final_norm) return;
+  final_norm_variant_ = plan.final_norm.component.variant->name;
+  register_module("final_norm", final_norm);
 }
 
 at::Tensor Stack::run(const Inputs& given, ModelCache* caches) {
   auto inputs = given;
   if (positions && !inputs.positions.defined()) inputs.positions = positions->forward(inputs);
   auto x = inputs.x;  // (batch, seq, d_model), or what the embedding takes
-  if (embedding) x = embedding->forward(inputs.with(x, "embedding"));
+  if (embedding) {
+    const auto own = inputs.with(x, "embedding");
+    x = call_component(own.path, embedding_variant_, [&] { return embedding->forward(own); });
+  }
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     x = blocks[i]->forward(inputs.with(x, "blocks." + std::to_string(i)), caches);
   }
-  return final_norm ? final_norm->forward(x) : x;
+  if (!final_norm) return x;
+  const auto where = [&] { return std::pair(inputs.with(x, "final_norm").path, final_norm_variant_); };
+  return call_component(where, [&] { return final_norm->forward(x); });
 }
 
 Encoder::Encoder(const bind::StackPlan& plan, const at::Tensor& tied_weight) {
@@ -70,6 +79,7 @@ Model::Model(const bind::ModelPlan& plan) {
   in_steps_ =
       !plan.embedding || plan.embedding.claims.takes == Takes::tokens || plan.embedding.claims.takes == Takes::features;
   if (!plan.head) return;
+  head_variant_ = plan.head.component.variant->name;
   head = make<Head>(plan.head.component, plan.head.dims);
   tied = plan.head.claims.tied;
   pools_ = plan.head.claims.pools;
@@ -99,7 +109,9 @@ at::Tensor Model::forward(const Inputs& inputs, ModelCache* cache) {
   }
   auto x = run(all, cache);  // (batch, seq, d_model)
   if (cache != nullptr) cache->length = cache->length + inputs.x.size(1);
-  return head ? head->forward(all.with(x, "head")) : x;
+  if (!head) return x;
+  const auto own = all.with(x, "head");
+  return call_component(own.path, head_variant_, [&] { return head->forward(own); });
 }
 
 ModelCache Model::make_cache(std::int64_t batch, std::int64_t capacity) const {

@@ -39,6 +39,7 @@ class Stack : public torch::nn::Module {
 
  private:
   std::shared_ptr<torch::nn::Module> block_list_;
+  std::string embedding_variant_, final_norm_variant_;  // for messages
 };
 
 /// Makes of a sequence what the layers of the model read as their memory.
@@ -82,6 +83,7 @@ class Model final : public Stack {
   bool tied = false;                 // the head shares the embedding's matrix
 
  private:
+  std::string head_variant_;  // for messages
   bool in_steps_ = true;  // x can come piece by piece
   bool pools_ = false;
 };
