@@ -18,7 +18,7 @@ class SimpleSelfAttention final : public headwright::Attention {
 
     static constexpr auto fields() {
       return std::tuple{headwright::field("form", &Params::form, "three matrix products, or the same by explicit loops",
-                                          headwright::one_of("matrix", "loop"))};
+                                          headwright::one_of("matrix", "loop") | headwright::same_result())};
     }
   };
 

@@ -130,7 +130,7 @@ void add_check(CLI::App& app, Global& global) {
   command
       .add_option("--set", options->settings,
                   "a parameter of the variant, or a size: d_model, n_heads, n_kv_heads, d_head, context_length, "
-                  "d_memory, kernel; may be repeated")
+                  "d_memory, vocab_size, kernel; may be repeated")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   command.add_flag("--json", options->json, "print one JSON object");

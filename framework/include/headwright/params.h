@@ -62,7 +62,7 @@ inline const Value* find(const ParamMap& values, std::string_view name) {
 enum class ParamType { boolean, integer, number, text, mask, modifiers, component, number_or_text };
 
 /// What a row restricts. Built with at_least(), greater_than(), between(), positive(), less_than(), one_of(),
-/// required(), component_of(), joined by |.
+/// required(), component_of(), same_result(), joined by |.
 struct Limits {
   double min = -std::numeric_limits<double>::infinity();
   double max = std::numeric_limits<double>::infinity();
@@ -72,6 +72,7 @@ struct Limits {
   std::array<std::string_view, 8> choices{};  // of a text, beside any number; the first empty one ends the list
   Kind kind = Kind::position;                 // of a component
   std::string_view usual{};                   // variant that a component's map means where it has no name
+  bool same_result = false;                   // its values differ in how a result is computed, not in the result
 };
 
 constexpr Limits operator|(Limits a, const Limits& b) {
@@ -87,6 +88,7 @@ constexpr Limits operator|(Limits a, const Limits& b) {
   if (!b.choices[0].empty()) a.choices = b.choices;
   if (b.kind != Kind::position) a.kind = b.kind;
   if (!b.usual.empty()) a.usual = b.usual;
+  a.same_result |= b.same_result;
   return a;
 }
 constexpr Limits at_least(double lowest) { return {.min = lowest}; }
@@ -96,6 +98,8 @@ constexpr Limits less_than(double highest) { return {.max = highest, .max_exclud
 constexpr Limits positive() { return greater_than(0); }
 constexpr Limits probability() { return at_least(0) | less_than(1); }
 constexpr Limits required() { return {.required = true}; }
+/// For a choice between ways to one result, which the conformance kit would else take for an option without effect.
+constexpr Limits same_result() { return {.same_result = true}; }
 /// usual: the variant that a map without a name means; empty = a map has to name one.
 constexpr Limits component_of(Kind kind, std::string_view usual = {}) { return {.kind = kind, .usual = usual}; }
 template <class... Text>

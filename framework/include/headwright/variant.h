@@ -78,7 +78,8 @@ struct ClaimRow {
 };
 HEADWRIGHT_API const std::vector<ClaimRow>& claim_rows();
 
-/// Collects what `check` finds. `name` is a parameter of the variant or a member of Dims.
+/// Collects what `check` finds. `name` is a parameter of the variant, "position.theta" of a component in one, or a
+/// member of Dims.
 class HEADWRIGHT_API Issues {
  public:
   struct Item {
@@ -105,8 +106,8 @@ struct VariantSpec {
   std::function<ParamMap(const Dims&, const ParamMap&)> effective;
 };
 
-/// Asks the component that a parameter `row` names about its own values: what it says of them is reported at `row`,
-/// what it says of sizes at the sizes.
+/// Asks the component that a parameter `row` names about its own values: what it says of its parameter `theta` is
+/// reported at "ROW.theta", what it says of sizes at the sizes.
 HEADWRIGHT_API void check_nested(const Component& component, const Dims& dims, std::string_view row, Issues& issues);
 
 }  // namespace headwright

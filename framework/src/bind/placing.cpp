@@ -116,6 +116,14 @@ void check_block_input(Reader& reader, const SublayerDraft& draft, std::int64_t 
       "got block, whose input has width " + std::to_string(width) + ", but the width here is " + std::to_string(now));
 }
 
+/// Where "position.theta" is written, or as much of it as is.
+const spec::Mark& mark_below(const Node& node, const std::string& path) {
+  const auto dot = path.find('.');
+  const Node* value = node.find(path.substr(0, dot));
+  if (value == nullptr) return node.mark;
+  return dot == std::string::npos ? value->mark : mark_below(*value, path.substr(dot + 1));
+}
+
 }  // namespace
 
 bool asks_for_documents(const Component& component) {
@@ -174,12 +182,11 @@ void check_component(Reader& reader, const Component& component, const Dims& dim
   const auto encoder = std::ranges::find(sections, "model.encoder", &Section::path);
   for (const auto& [name, message] : issues.items()) {
     const auto& rows = component.variant->params;
-    const bool parameter = std::ranges::find(rows, name, &ParamSpec::name) != rows.end();
+    const bool parameter = std::ranges::find(rows, name.substr(0, name.find('.')), &ParamSpec::name) != rows.end();
     const auto section =
         std::ranges::find_if(sections, [&name = name](const Section& it) { return it.node->find(name) != nullptr; });
     if (parameter) {
-      const Node* value = as_written.node->find(name);
-      reader.report(value == nullptr ? as_written.node->mark : value->mark, below(as_written.path, name), message);
+      reader.report(mark_below(*as_written.node, name), below(as_written.path, name), message);
     } else if (section != sections.end() && section->path == "model" && encoder != sections.end()) {
       reader.report(encoder->node->mark, below(encoder->path, name), message);  // the encoder's own, though not written
     } else if (section != sections.end()) {

@@ -54,12 +54,18 @@ bool takes_window(const Subject& subject) {
   return by_size || subject.row("mask", ParamType::mask) != nullptr;
 }
 bool has_heads(const Subject& subject) { return is_attention(subject) && groups_heads(subject); }
+bool takes_positions(const Subject& subject) {
+  const bool stem = subject.variant.kind == Kind::embedding && subject.per_token();
+  return stem || (is_attention(subject) && !subject.claims.memory);
+}
 bool per_token(const Subject& subject) {
   return !is_attention(subject) && !is_position(subject) && subject.per_token();
 }
 
 constexpr std::array kRows{
     Row{"documented", "a summary, a source, and a phrase for every parameter", always, documented},
+    Row{"options", "every parameter that is accepted changes something", always, every_option_does_something},
+    Row{"sizes", "it reads the sizes that it claims to read, and no other", always, sizes_read},
     Row{"parameters", "every value is refused or works", always, every_value_is_refused_or_works},
     Row{"shape", "(batch, seq, d_out) at several sizes", always, shape},
     Row{"nothing", "of 0 tokens or 0 rows comes an empty output, or a message", always, nothing},
@@ -74,11 +80,13 @@ constexpr std::array kRows{
         empty_rows},
     Row{"documents", "each document of a pack as if it stood alone", claims_documents, documents},
     Row{"window", "with a window of W the last token sees W keys, itself included", takes_window, window},
+    Row{"mask", "it reads no token that its mask() hides", is_attention, mask_told},
     Row{"heads", "query head h reads kv head h // (n_heads / n_kv_heads)", has_heads, heads},
     Row{"kernels", "every kernel that can express it gives the same, gradients too", on_the_core, kernels},
     Row{"cache", "a sequence fed piece by piece equals the same sequence at once", claims_cache, cached},
     Row{"tokens", "each token on its own", per_token, tokens_independent},
     Row{"positions", "the output follows the positions that are given", is_position, positions_followed},
+    Row{"positions", "it follows positions that are given where it claims to", takes_positions, positions_taken},
     Row{"gradients", "equal to central differences in float64", claims_gradient, gradients},
     Row{"dtypes", "float64, float32, bfloat16 and float16 stay what they are, and near float64", always, dtypes},
     Row{"export", "the exported form equals the running one at other sizes", can_be_exported, exported},

@@ -113,9 +113,6 @@ bool refused_by_check(const Subject& subject) {
   return !issues.items().empty();
 }
 
-/// "3", "[3]", "{window: 2}"
-std::string text_of(const Value& value) { return spec::emit_flow(bind::to_node(value, bind::default_mark())); }
-
 /// How the variant fails with this value; empty = it works.
 std::string failure(const Subject& subject) try {
   const auto module = subject.make();
@@ -125,6 +122,8 @@ std::string failure(const Subject& subject) try {
 }
 
 }  // namespace
+
+std::string text_of(const Value& value) { return spec::emit_flow(bind::to_node(value, bind::default_mark())); }
 
 std::string documented(const Subject& subject) {
   if (subject.variant.summary.empty()) return "no summary";

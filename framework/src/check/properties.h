@@ -28,6 +28,7 @@ std::string key_mask(const Subject& subject);
 std::string padding(const Subject& subject);
 std::string empty_rows(const Subject& subject);
 std::string window(const Subject& subject);
+std::string mask_told(const Subject& subject);
 std::string tokens_independent(const Subject& subject);
 std::string positions_followed(const Subject& subject);
 
@@ -55,9 +56,13 @@ std::string sizes_read(const Subject& subject);
 std::string every_option_does_something(const Subject& subject);
 std::string positions_taken(const Subject& subject);
 
+/// The parameters of which some value is accepted, and none that is changes anything.
+std::vector<std::string> without_effect(const Subject& subject);
+
 // parameters.cpp
 std::string documented(const Subject& subject);
 std::vector<Value> candidates(const ParamSpec& row);  // around the edges of what it takes, on both sides
+std::string text_of(const Value& value);              // "3", "[3]", "{window: 2}"
 std::string every_value_is_refused_or_works(const Subject& subject);
 bool is_refused(const Subject& subject, const ParamSpec& row, const Value& value);  // by its limits or by check()
 

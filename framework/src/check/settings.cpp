@@ -17,6 +17,7 @@ namespace {
 struct Sizes {
   std::int64_t d_model = 8, n_heads = 2;
   std::optional<std::int64_t> n_kv_heads, d_head, context_length = 160, d_memory;
+  std::int64_t vocab_size = 11;
   std::string kernel = "auto";
 
   static constexpr auto fields() {
@@ -27,6 +28,7 @@ struct Sizes {
         field("d_head", &Sizes::d_head, "width of a head; absent = d_model / n_heads", at_least(1)),
         field("context_length", &Sizes::context_length, "longest sequence; absent = none is set", at_least(1)),
         field("d_memory", &Sizes::d_memory, "width of the memory; absent = d_model", at_least(1)),
+        field("vocab_size", &Sizes::vocab_size, "number of token ids of the model's embedding", at_least(1)),
         field("kernel", &Sizes::kernel, "attention kernel; auto = the first that can"),
     };
   }
@@ -38,7 +40,8 @@ struct Sizes {
               .d_head = d_head.value_or(d_model % n_heads == 0 ? d_model / n_heads : 0),
               .context_length = context_length.value_or(0),
               .d_memory = d_memory.value_or(d_model),
-              .kernel = kernel};
+              .kernel = kernel,
+              .vocab_size = vocab_size};
     return dims;
   }
 };
@@ -76,7 +79,7 @@ class Checker {
 
  private:
   void report(const std::string& key, const std::string& message, const std::string& suggestion = "") {
-    const auto* value = given_.find(key);
+    const auto* value = given_.find(key.substr(0, key.find('.')));
     reader_.report(value == nullptr ? given_.mark : value->mark, key, message, suggestion);
   }
 

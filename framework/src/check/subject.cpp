@@ -72,9 +72,16 @@ Module Subject::make(at::ScalarType dtype, std::uint64_t seed) const {
   at::manual_seed(seed);
   auto module = variant.make(dims, values);
   if (module == nullptr) throw Error("the variant made nothing");
+  if (claims.tied) tie(*module);
   module->to(dtype);
   module->eval();
   return module;
+}
+
+void Subject::tie(torch::nn::Module& module) const {
+  const auto matrix = at::randn({dims.vocab_size, dims.d_model}).requires_grad_();
+  if (variant.kind == Kind::head) as<Head>(module).tie(matrix);
+  else as<Embedding>(module).tie(matrix);
 }
 
 std::string Subject::kernel_obstacle(bool training) const {

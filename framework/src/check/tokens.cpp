@@ -213,6 +213,34 @@ std::string window(const Subject& subject) {
   return "";
 }
 
+std::string mask_told(const Subject& subject) {
+  const auto module = subject.make();
+  const auto& attention = dynamic_cast<const Attention&>(*module);
+  const auto mask = attention.mask();
+  if (subject.claims.causal && !mask.hides_future()) {
+    return "it is causal, but mask() says " + (mask.sees_everything() ? "that all is visible" : mask.to_string());
+  }
+  const at::NoGradGuard no_grad;
+  const auto inputs = subject.draw(1, subject.longest());
+  const auto& source = subject.claims.memory ? inputs.memory : inputs.x;
+  const auto y = subject.call(*module, inputs);
+  const auto heads = at::zeros({1, 1, y.size(1), 1}), keys = at::zeros({1, 1, source.size(1), 1});
+  const auto visible = visible_keys(heads, keys, {.mask = mask});
+  if (!visible.defined()) return "";
+  const auto shown = visible.expand({1, 1, y.size(1), source.size(1)})[0][0];
+  for (std::int64_t token = 0; token < source.size(1); ++token) {
+    auto changed = inputs;
+    (subject.claims.memory ? changed.memory : changed.x) = with_other_token({.x = source}, token).x;
+    auto read = (subject.call(*module, changed) - y).abs().amax(-1)[0].gt(kFloat64Noise);  // (seq) bool
+    if (!subject.claims.memory) read[token] = false;                                       // a token may always ask
+    read = read.logical_and(shown.select(1, token).logical_not());
+    if (!read.any().item<bool>()) continue;
+    return "the output at position " + std::to_string(read.nonzero()[0].item<std::int64_t>()) + " reads token " +
+           std::to_string(token) + ", which mask() = " + mask.to_string() + " hides";
+  }
+  return "";
+}
+
 std::string tokens_independent(const Subject& subject) {
   const auto module = subject.make();
   const auto length = subject.longest();

@@ -97,8 +97,9 @@ void check_nested(const Component& component, const Dims& dims, std::string_view
   component.variant->check(dims, component.values, inner);
   const auto& rows = component.variant->params;
   for (const auto& [name, message] : inner.items()) {
-    const bool own = std::ranges::find(rows, name, &ParamSpec::name) != rows.end();
-    issues.add(own ? std::string(row) : name, own ? name + ": " + message : message);
+    const auto parameter = name.substr(0, name.find('.'));
+    const bool own = std::ranges::find(rows, parameter, &ParamSpec::name) != rows.end();
+    issues.add(own ? std::string(row) + "." + name : name, message);
   }
 }
 

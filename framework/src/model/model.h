@@ -84,7 +84,7 @@ class Model final : public Stack {
 
  private:
   std::string head_variant_;  // for messages
-  bool in_steps_ = true;  // x can come piece by piece
+  bool in_steps_ = true;      // x can come piece by piece
   bool pools_ = false;
 };
 
