@@ -20,12 +20,6 @@ const Component& in_slot(const SlotKeys& keys, std::string_view slot) {
   return slot == "cross_attention" ? keys.cross_attention : keys.feed_forward;
 }
 
-/// Whether the file gives the key a value, however faulty.
-bool given(const Node& map, const std::string& key) {
-  const Node* node = map.find(key);
-  return node != nullptr && !spec::is_null(*node);
-}
-
 /// In the slot `cross_attention` a variant that can read the memory does, unless the config says otherwise.
 void default_cross(SlotKeys& keys, const Node& owner, Node& resolved) {
   for (auto& [name, value] : keys.cross_attention.values) {

@@ -258,13 +258,11 @@ TensorSource read_ids(Reader& reader, const Node& node, const std::string& key, 
 /// Why document ids have no effect; empty = they have.
 std::string why_no_documents(const ModelPlan& model) {
   if (model.blocks.empty() || model.takes_document_ids()) return "";
-  for (const auto& place : walk_attentions(model)) {
-    if (place.in_encoder || place.claims->memory || place.claims->document_ids) continue;
-    const bool some = std::ranges::any_of(walk_attentions(model), [](const Place& other) {
-      return !other.in_encoder && !other.claims->memory && other.claims->document_ids;
-    });
-    if (some) return place.path + ": " + leak_text(place);
-  }
+  auto places = walk_attentions(model);
+  std::erase_if(places, [](const Place& place) { return place.in_encoder || place.claims->memory; });
+  const auto reads = [](const Place& place) { return place.claims->document_ids; };
+  const auto leak = std::ranges::find_if_not(places, reads);
+  if (leak != places.end() && std::ranges::any_of(places, reads)) return leak->path + ": " + leak_text(*leak);
   return "no layer of the model reads document ids";
 }
 

@@ -15,11 +15,6 @@ namespace {
 
 using spec::Node;
 
-bool given(const Node& map, const std::string& key) {
-  const Node* node = map.find(key);
-  return node != nullptr && !spec::is_null(*node);
-}
-
 Dims dims_of(const ModelKeys& keys, const RunPlan& run) {
   const auto n_heads = keys.n_heads.value_or(1);
   return {.d_model = keys.d_model,

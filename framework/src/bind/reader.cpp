@@ -1,5 +1,7 @@
 #include "bind/reader.h"
 
+#include "spec/scalars.h"
+
 namespace headwright::bind {
 
 void Reader::report(const spec::Mark& mark, const std::string& path, const std::string& message,
@@ -14,6 +16,11 @@ spec::Mark default_mark() { return {.file = "default"}; }
 const spec::Mark& mark_of(const spec::Node& map, const std::string& key) {
   const auto* node = map.find(key);
   return node == nullptr ? map.mark : node->mark;
+}
+
+bool given(const spec::Node& map, const std::string& key) {
+  const auto* value = map.find(key);
+  return value != nullptr && !spec::is_null(*value);
 }
 
 spec::Node scalar_node(std::string text, bool quoted, const spec::Mark& mark) {

@@ -36,6 +36,9 @@ spec::Mark default_mark();
 /// Where the value of `key` stands, or the map where it is left out.
 const spec::Mark& mark_of(const spec::Node& map, const std::string& key);
 
+/// Whether the file gives the key a value, however faulty.
+bool given(const spec::Node& map, const std::string& key);
+
 /// Nodes for the resolved config.
 spec::Node scalar_node(std::string text, bool quoted, const spec::Mark& mark);
 spec::Node null_node(const spec::Mark& mark);

@@ -18,17 +18,16 @@ void expect_room(const bind::Plan& plan) {
                       "; make d_model, d_ff, vocab_size, context_length or the stack smaller");
 }
 
-/// Floating tensors are cast; masks and tables of integers keep their type.
-void place(torch::nn::Module& model, at::Device device, at::ScalarType dtype) {
+}  // namespace
+
+void place(torch::nn::Module& module, at::Device device, at::ScalarType dtype) {
   const torch::NoGradGuard no_grad;
   const auto move = [&](const at::Tensor& tensor) {
     tensor.set_data(tensor.to(device, tensor.is_floating_point() ? dtype : tensor.scalar_type()));
   };
-  for (const auto& parameter : model.parameters()) move(parameter);
-  for (const auto& buffer : model.buffers()) move(buffer);
+  for (const auto& parameter : module.parameters()) move(parameter);
+  for (const auto& buffer : module.buffers()) move(buffer);
 }
-
-}  // namespace
 
 std::shared_ptr<Model> build(const bind::Plan& plan) {
   const auto device = device_from(plan.run.device);

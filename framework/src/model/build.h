@@ -48,6 +48,9 @@ std::int64_t estimate_bytes(const bind::ModelPlan& plan, at::ScalarType dtype);
 /// Throws ResourceError before anything is allocated where it cannot fit, ConfigError as expect_kernels().
 std::shared_ptr<Model> build(const bind::Plan& plan);
 
+/// Moves and casts in place. Floating tensors are cast; masks and tables of integers keep their type.
+void place(torch::nn::Module& module, at::Device device, at::ScalarType dtype);
+
 /// The kernel of every attention, by module path.
 std::vector<std::pair<std::string, KernelChoice>> kernels_of(const Model& model);
 

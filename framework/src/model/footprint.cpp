@@ -81,15 +81,12 @@ std::int64_t bytes_of_repeats(const Stack& stack, const std::vector<std::int64_t
 /// Of one sequence. What a window or a state keeps is there from the start; per token is what the second one adds.
 std::optional<CacheFootprint> cache_footprint(const Model& model, const bind::Plan& plan) {
   if (!claims_cache(plan.model)) return {};
-  const auto element = static_cast<std::int64_t>(c10::elementSize(dtype_from(plan.run.dtype)));
   const auto bytes = [&](std::int64_t tokens) {
     return without_memory([&] {
       std::int64_t sum = 0;
       for (const auto& [path, cache] : model.make_cache(1, tokens).layers) {
         for (const auto& [name, tensor] : cache.tensors) {
-          const bool cast =
-              tensor.scalar_type() == at::kFloat;  // as the weights, which are float32 until they are cast
-          sum = plus(sum, times(tensor.numel(), cast ? element : static_cast<std::int64_t>(tensor.element_size())));
+          sum = plus(sum, times(tensor.numel(), static_cast<std::int64_t>(tensor.element_size())));
         }
       }
       return sum;
@@ -130,6 +127,7 @@ Footprint measure(const bind::Plan& plan) {
   model->eval();
   const auto weight = weigh(*model, dtype_from(plan.run.dtype));
   Footprint footprint{.parameters = weight.parameters, .bytes = weight.bytes, .kernels = kernels_of(*model)};
+  without_memory([&] { place(*model, at::kMeta, dtype_from(plan.run.dtype)); });  // caches are in the weights' dtype
   footprint.cache = cache_footprint(*model, plan);
   std::unordered_set<const void*> seen;
   for (const auto& module : model->named_modules()) {
