@@ -1,3 +1,4 @@
+// The JSON Schema is the approved one, and accepts what the reader accepts.
 #include <gtest/gtest.h>
 
 #include "helpers/approved.h"

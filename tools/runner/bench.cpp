@@ -1,3 +1,4 @@
+// `runner bench`: what configs cost.
 #include "bench/bench.h"
 
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// `runner check`: whether a variant keeps its promises.
 #include "check/check.h"
 
 #include <algorithm>

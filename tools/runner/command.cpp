@@ -1,3 +1,4 @@
+// What commands share: declaring one, the global options, the options of a config.
 #include "command.h"
 
 #include <CLI/Config.hpp>

@@ -1,3 +1,4 @@
+// `runner compare`: two configs or two files, tensor by tensor.
 #include "run/compare.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// `runner completion`: the command tree for a shell.
 #include "completion.h"
 
 #include <iostream>

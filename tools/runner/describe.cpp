@@ -1,3 +1,4 @@
+// `runner describe`: one variant with its parameters.
 #include <cmath>
 #include <iostream>
 

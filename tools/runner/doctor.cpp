@@ -1,3 +1,4 @@
+// `runner doctor`: what this installation has and finds.
 #include <ATen/Parallel.h>
 
 #include <iostream>

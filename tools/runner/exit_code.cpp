@@ -1,3 +1,4 @@
+// Maps exceptions to exit codes and messages.
 #include "exit_code.h"
 
 #include <c10/util/Exception.h>

@@ -1,3 +1,4 @@
+// `runner export`: a model as a file.
 #include <iostream>
 
 #include "commands.h"

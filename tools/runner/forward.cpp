@@ -1,3 +1,4 @@
+// `runner forward`: one forward pass.
 #include "run/forward.h"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// `runner inspect`: what a file of a model says about itself.
 #include <iostream>
 
 #include "commands.h"

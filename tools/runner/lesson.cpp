@@ -1,3 +1,4 @@
+// `runner lesson`: the tutorial's lessons.
 #include "lessons/lesson.h"
 
 #include <algorithm>

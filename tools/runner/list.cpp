@@ -1,3 +1,4 @@
+// `runner list`: the variants that are found.
 #include <iostream>
 
 #include "bind/schema.h"

@@ -1,3 +1,4 @@
+// `runner mask`: which keys each layer's queries see.
 #include "core/masks/mask_drawing.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// `runner new-plugin`: a folder to start a variant from.
 #include <unistd.h>
 
 #include <algorithm>

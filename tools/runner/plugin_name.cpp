@@ -1,3 +1,4 @@
+// Refuses names that would not compile, or that stand for something else.
 #include "plugin_name.h"
 
 #include <algorithm>

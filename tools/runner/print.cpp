@@ -1,3 +1,4 @@
+// Prints tensors and tables in columns.
 #include "print.h"
 
 #include <ATen/ATen.h>

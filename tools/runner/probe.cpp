@@ -1,3 +1,4 @@
+// `runner probe`: the child process that tries libraries. It is not for people.
 #include "commands.h"
 #include "registry/registry.h"
 

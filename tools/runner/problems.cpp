@@ -1,3 +1,4 @@
+// Prints problems, the first ten and a count, without codes for a terminal.
 #include "problems.h"
 
 #include <algorithm>

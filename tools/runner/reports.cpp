@@ -1,3 +1,4 @@
+// What several commands print alike: variants, kernels, sizes.
 #include "reports.h"
 
 #include "headwright/errors.h"

@@ -1,3 +1,4 @@
+// `runner schema`: the config language as JSON Schema.
 #include "bind/schema.h"
 
 #include <iostream>

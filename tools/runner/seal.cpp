@@ -1,3 +1,4 @@
+// `runner seal`: the checksum for a library built by hand.
 #include "registry/seal.h"
 
 #include <iostream>

@@ -1,3 +1,4 @@
+// `runner show`: a config with every value, and what the model takes.
 #include <algorithm>
 #include <iostream>
 

@@ -1,3 +1,4 @@
+// Finds the nearest command or option to a misspelt one.
 #include "suggestion.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// `runner validate`: every problem of configs.
 #include <iostream>
 
 #include "commands.h"

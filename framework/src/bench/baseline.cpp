@@ -1,3 +1,4 @@
+// Records the call that a layer makes to the core, and repeats it with SDPA or by hand.
 #include "bench/baseline.h"
 
 #include <ATen/ATen.h>

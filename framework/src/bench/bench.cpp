@@ -1,3 +1,4 @@
+// Visits every config at every size, measures in turns, and checks each baseline's result against the layer's.
 #include "bench/bench.h"
 
 #include <ATen/ATen.h>

@@ -1,3 +1,4 @@
+// Counts operators through a dispatch hook: their operations, and the bytes that they move.
 #include "bench/flops.h"
 
 #include <ATen/ATen.h>

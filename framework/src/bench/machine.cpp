@@ -1,3 +1,4 @@
+// Measures the rate of a large matrix product and of memory, for an estimate beside each measurement.
 #include "bench/machine.h"
 
 #include <ATen/ATen.h>

@@ -1,3 +1,4 @@
+// Follows every allocation of the CPU allocator while a piece of work runs.
 #include "bench/memory.h"
 
 #include <c10/core/Allocator.h>

@@ -1,3 +1,4 @@
+// Draws a benchmark as SVG: logarithmic axes, one line for each config.
 #include "bench/plot.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Sets a config to each point of a benchmark, and draws the input there.
 #include "bench/sizes.h"
 
 #include <ATen/ATen.h>

@@ -1,3 +1,4 @@
+// Lays out a benchmark's entries in columns, for a terminal, Markdown and CSV.
 #include "bench/table.h"
 
 #include <algorithm>

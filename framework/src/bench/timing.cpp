@@ -1,3 +1,4 @@
+// Times one pass from a settled input to a finished result, and counts what it needs.
 #include "bench/timing.h"
 
 #include <ATen/ATen.h>

@@ -1,3 +1,4 @@
+// Lets pieces of work take turns, so that a change in the machine's speed meets all of them.
 #include "bench/turns.h"
 
 namespace headwright::bench {

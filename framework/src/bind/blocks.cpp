@@ -1,3 +1,4 @@
+// Reads a block in either form. Each short order expands to the sublayers that it stands for here and nowhere else.
 #include "bind/blocks.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Asks each variant what it computes with where an optional parameter is absent, and writes that down.
 #include "bind/effective.h"
 
 #include "bind/reader.h"

@@ -1,3 +1,4 @@
+// Looks an unknown key up: in the table of counterparts, in other sections, and among similar names.
 #include "bind/hints.h"
 
 #include <algorithm>

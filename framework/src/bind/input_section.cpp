@@ -1,3 +1,4 @@
+// Reads `run` and `input`, and checks the input's shapes against what the model takes.
 #include "bind/input_section.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Expands `layers` with its patterns, repeats and shared layers into one block for each layer.
 #include "bind/layers.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Reads `model`: sizes first, then the embedding, the encoder, the layers and the head.
 #include "bind/model_section.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Flattens nested lists, and reports the place where they are ragged.
 #include "bind/nested.h"
 
 #include "spec/scalars.h"

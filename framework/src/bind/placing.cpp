@@ -1,3 +1,4 @@
+// Gives each sublayer its sizes, asks its variant for claims and issues, and reports sizes that nothing reads.
 #include "bind/placing.h"
 
 #include <algorithm>

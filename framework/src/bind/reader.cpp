@@ -1,3 +1,4 @@
+// Collects problems, and makes nodes for the resolved config.
 #include "bind/reader.h"
 
 #include "spec/scalars.h"

@@ -1,3 +1,4 @@
+// Reads the sections in their order, and throws every problem at once.
 #include "bind/resolve.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Reads each row of a map, and reports what no row knows with the key that was probably meant.
 #include "bind/rows.h"
 
 #include <algorithm>

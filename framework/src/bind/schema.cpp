@@ -1,3 +1,4 @@
+// Prints the rows of sections and variants as JSON Schema.
 #include "bind/schema.h"
 
 #include <cmath>

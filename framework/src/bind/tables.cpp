@@ -1,3 +1,4 @@
+// The sections of a config as tables, for whoever walks all of them.
 #include "bind/tables.h"
 
 namespace headwright::bind {

@@ -1,3 +1,4 @@
+// Reads one value by the type and the limits of its row, and says in words what was expected.
 #include "bind/values.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Walks stem, layers, head and encoder in the order of the data, with the path of each module.
 #include "bind/walk.h"
 
 #include <algorithm>

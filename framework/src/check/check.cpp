@@ -1,3 +1,4 @@
+// The table of properties: what each asks, of which variants, and the function that finds out.
 #include "check/check.h"
 
 #include <algorithm>

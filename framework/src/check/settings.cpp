@@ -1,3 +1,4 @@
+// Reads assignments by the rows of the variant and those of the sizes, with the rules of a config.
 #include "check/settings.h"
 
 #include <algorithm>

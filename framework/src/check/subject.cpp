@@ -1,3 +1,4 @@
+// Makes a variant of any kind, draws inputs for it, and calls it.
 #include "check/subject.h"
 
 #include <ATen/ATen.h>

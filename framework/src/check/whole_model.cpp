@@ -1,3 +1,4 @@
+// Compares pieces that go on from a cache with the whole sequence, for everything that a model may be given.
 #include "check/whole_model.h"
 
 #include <ATen/ATen.h>

@@ -1,3 +1,4 @@
+// Checks a request, chooses its kernel, and runs it.
 #include "headwright/attend.h"
 
 #include <ATen/ATen.h>

@@ -1,3 +1,4 @@
+// Appends to a cache in place while there is room, or keeps the newest tokens of a window.
 #include "headwright/cache.h"
 
 #include <ATen/ATen.h>

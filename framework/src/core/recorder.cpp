@@ -1,3 +1,4 @@
+// Keeps the notes and the calls that somebody asked for.
 #include "headwright/recorder.h"
 
 #include <ATen/ATen.h>

@@ -1,3 +1,4 @@
+// Sums of steps, states between chunks, and where documents begin, for layers with a state.
 #include "headwright/recurrence.h"
 
 #include <ATen/ATen.h>

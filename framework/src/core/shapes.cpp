@@ -1,3 +1,4 @@
+// Reshapes that trace without a size, and messages about shapes.
 #include "headwright/shapes.h"
 
 #include <ATen/ATen.h>

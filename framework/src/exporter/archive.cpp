@@ -1,3 +1,4 @@
+// Reads and writes the zip archive of an export, and compares its checksum.
 #include "exporter/archive.h"
 
 #include <algorithm>

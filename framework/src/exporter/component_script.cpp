@@ -1,3 +1,4 @@
+// Mirrors a component's parameters, and gives it a traced or a written forward.
 #include "exporter/component_script.h"
 
 #include <ATen/ATen.h>

@@ -1,3 +1,4 @@
+// Walks a graph for constants that name a device or a size.
 #include "exporter/constants.h"
 
 #include <ATen/core/function_schema.h>

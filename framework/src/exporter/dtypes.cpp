@@ -1,3 +1,4 @@
+// Casts copies of a component, and compares their traces for a dtype that was written down.
 #include "exporter/dtypes.h"
 
 #include <ATen/ATen.h>

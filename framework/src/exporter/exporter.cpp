@@ -1,3 +1,4 @@
+// Chooses the format by name, and writes the file whole or not at all.
 #include "exporter/exporter.h"
 
 #include <ATen/core/grad_mode.h>

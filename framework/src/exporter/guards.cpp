@@ -1,3 +1,4 @@
+// The checks of an exported forward's arguments, as TorchScript text.
 #include "exporter/guards.h"
 
 #include <ATen/ATen.h>

@@ -1,3 +1,4 @@
+// Puts together what a file says about the model, its config and its variants.
 #include "exporter/metadata.h"
 
 #include <torch/headeronly/version.h>

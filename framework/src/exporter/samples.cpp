@@ -1,3 +1,4 @@
+// Draws tokens, features, masks, documents and positions of any size from a generator of its own.
 #include "exporter/samples.h"
 
 #include <ATen/ATen.h>

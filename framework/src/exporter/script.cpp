@@ -1,3 +1,4 @@
+// Builds the tree of modules. The text of a block comes from the same walk that computes it.
 #include "exporter/script.h"
 
 #include <algorithm>

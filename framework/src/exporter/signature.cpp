@@ -1,3 +1,4 @@
+// From claims to arguments: their order, their defaults, and how a module hands them to its parts.
 #include "exporter/signature.h"
 
 #include <array>

@@ -1,3 +1,4 @@
+// Traces a forward at two sizes, and keeps what both have in common.
 #include "exporter/trace.h"
 
 #include <ATen/ATen.h>

@@ -1,3 +1,4 @@
+// Compares the exported modules with the running ones at other sizes, with masks, and after a cast.
 #include "exporter/verify.h"
 
 #include <ATen/ATen.h>

@@ -1,3 +1,4 @@
+// The list of lessons, and how one of them runs.
 #include "lessons/lesson.h"
 
 #include <cstdlib>

@@ -1,3 +1,4 @@
+// Compares tensors with what the tutorial prints, and says by how much they differ.
 #include "lessons/lesson_checks.h"
 
 #include <ATen/ATen.h>

@@ -1,3 +1,4 @@
+// Runs a lesson's config with a recorder, and keeps what it showed.
 #include "lessons/lesson_lab.h"
 
 #include <ATen/ATen.h>

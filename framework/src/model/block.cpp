@@ -1,3 +1,4 @@
+// Makes the modules of a block, and computes it on tensors.
 #include "model/block.h"
 
 #include <ATen/ATen.h>

@@ -1,3 +1,4 @@
+// Refuses what cannot fit, then seeds, draws, casts and moves.
 #include "model/build.h"
 
 #include <ATen/ATen.h>

@@ -1,3 +1,4 @@
+// Rewrites the device of every operator to meta while a MetaMode lives.
 #include "model/meta.h"
 
 #include <ATen/core/dispatch/Dispatcher.h>

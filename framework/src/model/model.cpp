@@ -1,3 +1,4 @@
+// Joins stem, layers, encoder and head, and hands each attention its cache.
 #include "model/model.h"
 
 #include <ATen/ATen.h>

@@ -1,3 +1,4 @@
+// Finds the cache of a layer, and keeps or drops rows in all of them at once.
 #include "model/model_cache.h"
 
 #include <ATen/ATen.h>

@@ -1,3 +1,4 @@
+// Counts positions with sums along the sequence, which trace at any length.
 #include "model/position_counter.h"
 
 #include <ATen/ATen.h>

@@ -1,3 +1,4 @@
+// Checks what a plugin declares: names, rows, defaults within their own limits.
 #include "registry/declaration.h"
 
 #include <algorithm>

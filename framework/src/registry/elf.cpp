@@ -1,3 +1,4 @@
+// Reads the header of a library file, to say what is wrong with it.
 #include "registry/elf.h"
 
 #include <elf.h>

@@ -1,3 +1,4 @@
+// Gives whatever a plugin throws a type and an owner.
 #include "registry/guarded.h"
 
 #include <c10/util/Exception.h>

@@ -1,3 +1,4 @@
+// Opens a library, compares its ABI, and takes its variants.
 #include "registry/library.h"
 
 #include <boost/core/demangle.hpp>

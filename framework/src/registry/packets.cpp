@@ -1,3 +1,4 @@
+// Sends and receives packets with a limit on size and time.
 #include "registry/packets.h"
 
 #include <sys/socket.h>

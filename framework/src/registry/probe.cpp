@@ -1,3 +1,4 @@
+// Starts the child process, hands it one file after the other, and survives its end.
 #include "registry/probe.h"
 
 #include <poll.h>

@@ -1,3 +1,4 @@
+// Joins search path, verdicts and libraries into one list of variants, and loads late.
 #include "registry/registry.h"
 
 #include <algorithm>

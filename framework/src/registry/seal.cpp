@@ -1,3 +1,4 @@
+// Writes and compares the checksum at the end of a library file.
 #include "registry/seal.h"
 
 #include <fcntl.h>

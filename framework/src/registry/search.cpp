@@ -1,3 +1,4 @@
+// Lists the library files of each entry on the search path.
 #include "registry/search.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Verdicts to JSON and back.
 #include "registry/verdict.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Keeps verdicts by file, hash and build of the framework.
 #include "registry/verdict_cache.h"
 
 #include <nlohmann/json.hpp>

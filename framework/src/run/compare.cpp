@@ -1,3 +1,4 @@
+// Compares tensors of equal names: shapes, dtypes, NaN, and the largest difference.
 #include "run/compare.h"
 
 #include <ATen/ATen.h>

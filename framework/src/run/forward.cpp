@@ -1,3 +1,4 @@
+// Runs a model without gradients, and notes what was asked for.
 #include "run/forward.h"
 
 #include <ATen/core/grad_mode.h>

@@ -1,3 +1,4 @@
+// Turns `--input`, `--tokens` and `--random` into the input section of the config.
 #include "run/input_choice.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Refuses finite numbers that the model's dtype cannot hold.
 #include "run/input_values.h"
 
 #include <ATen/ATen.h>

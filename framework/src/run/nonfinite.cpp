@@ -1,3 +1,4 @@
+// Goes through the model once more, and stops at the first module whose output is not finite.
 #include "run/nonfinite.h"
 
 #include <ATen/ATen.h>

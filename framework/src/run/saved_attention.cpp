@@ -1,3 +1,4 @@
+// Takes the weights of the layers that were asked for from what they recorded.
 #include "run/saved_attention.h"
 
 #include <ATen/ATen.h>

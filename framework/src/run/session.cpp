@@ -1,3 +1,4 @@
+// Opens the registry, reads the config, applies the command line, and builds the model.
 #include "run/session.h"
 
 #include <ATen/Context.h>

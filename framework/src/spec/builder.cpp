@@ -1,3 +1,4 @@
+// Listens to yaml-cpp's events, and refuses duplicate keys, cycles and aliases without bound.
 #include "spec/builder.h"
 
 #include <algorithm>

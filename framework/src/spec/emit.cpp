@@ -1,3 +1,4 @@
+// Quotes where a reader would else take a text for something else.
 #include "spec/emit.h"
 
 #include <algorithm>

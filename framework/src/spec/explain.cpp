@@ -1,3 +1,4 @@
+// Makes of yaml-cpp's messages those that help the author of a config.
 #include <algorithm>
 #include <array>
 

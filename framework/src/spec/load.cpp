@@ -1,3 +1,4 @@
+// Reads a file or a text, and applies overrides to its tree.
 #include "spec/load.h"
 
 #include <yaml-cpp/exceptions.h>

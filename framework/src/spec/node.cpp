@@ -1,3 +1,4 @@
+// Looks keys up in a map.
 #include "spec/node.h"
 
 #include <utility>

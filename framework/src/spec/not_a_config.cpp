@@ -1,3 +1,4 @@
+// Recognises weights, exports, arrays and folders by how they begin.
 #include "spec/not_a_config.h"
 
 #include <algorithm>

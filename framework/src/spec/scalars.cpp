@@ -1,3 +1,4 @@
+// Reads numbers, booleans and nulls in one way, whatever YAML version wrote them.
 #include "spec/scalars.h"
 
 #include <algorithm>

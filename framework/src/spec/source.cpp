@@ -1,3 +1,4 @@
+// Finds lines and columns in characters, and looks at what the events leave out.
 #include "spec/source.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Reads the memory and processor limits of control groups.
 #include "support/cgroup.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The exceptions' key functions, and how problems print.
 #include "headwright/errors.h"
 
 namespace headwright {

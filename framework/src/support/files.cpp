@@ -1,3 +1,4 @@
+// Reads with a limit, and writes through a file that has no name until it is whole.
 #include "support/files.h"
 
 #include <fcntl.h>

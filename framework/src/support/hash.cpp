@@ -1,3 +1,4 @@
+// SHA-256 of bytes, as hexadecimal text.
 #include "support/hash.h"
 
 #include <openssl/evp.h>

@@ -1,3 +1,4 @@
+// The only user of spdlog.
 #include "support/log.h"
 
 #include <spdlog/sinks/stdout_color_sinks.h>

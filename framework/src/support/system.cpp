@@ -1,3 +1,4 @@
+// Asks the system for processors and memory, within what a container allows.
 #include "support/system.h"
 
 #include <malloc.h>

@@ -1,3 +1,4 @@
+// Joins, splits and quotes texts, and finds the nearest of several names.
 #include "support/text.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Settles the number of threads from options, environment and system, in this order.
 #include "support/threads.h"
 
 #include <pthread.h>

@@ -1,3 +1,4 @@
+// Reads sizes and bytes without trusting the file.
 #include "tensor_io/checked.h"
 
 #include <ATen/ops/empty.h>

@@ -1,3 +1,4 @@
+// Reads and writes the header of a .npy file.
 #include "tensor_io/npy_header.h"
 
 #include <array>

@@ -1,3 +1,4 @@
+// Reads and writes the header of a .safetensors file.
 #include "tensor_io/safetensors_header.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Configs become plans, with every default filled in and every fault reported.
 #include "bind/resolve.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// attend() refuses what does not fit, and chooses the kernel that it reports.
 #include "headwright/attend.h"
 
 #include <ATen/ATen.h>

@@ -1,3 +1,4 @@
+// Drawings of masks show what the masks show.
 #include "core/masks/mask_drawing.h"
 
 #include <ATen/ATen.h>

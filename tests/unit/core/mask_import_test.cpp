@@ -1,3 +1,4 @@
+// Masks of other libraries keep their meaning.
 #include "headwright/mask_import.h"
 
 #include <ATen/ATen.h>

@@ -1,3 +1,4 @@
+// Masks, alone and joined, show the keys that their definitions say.
 #include "headwright/mask.h"
 
 #include <ATen/ATen.h>

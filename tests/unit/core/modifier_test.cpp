@@ -1,3 +1,4 @@
+// Score modifiers compute their formulas, and refuse wrong shapes.
 #include "headwright/modifier.h"
 
 #include <ATen/ATen.h>

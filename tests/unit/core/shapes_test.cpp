@@ -1,3 +1,4 @@
+// Reshapes and messages about shapes.
 #include "headwright/shapes.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// What an exported file says about itself.
 #include <caffe2/serialize/inline_container.h>
 #include <torch/csrc/jit/serialization/export.h>
 

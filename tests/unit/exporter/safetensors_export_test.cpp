@@ -1,3 +1,4 @@
+// Weights as .safetensors, under the names of the model.
 #include <nlohmann/json.hpp>
 
 #include "tensor_io/tensor_io.h"

@@ -1,3 +1,4 @@
+// Exported modules equal the models they came from.
 #include <regex>
 #include <set>
 

@@ -1,3 +1,4 @@
+// The checks of lessons pass and fail where they should.
 #include "lessons/lesson_checks.h"
 
 #include <ATen/ATen.h>

@@ -1,3 +1,4 @@
+// A block's order, written out by hand, gives what the block computes.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// Whole models: parameters, names, tied weights, seeds and footprints.
 #include "model/model.h"
 
 #include <ATen/ATen.h>

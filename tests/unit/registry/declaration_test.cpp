@@ -1,3 +1,4 @@
+// What a plugin must not declare.
 #include "registry/declaration.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// Libraries are tried in a child process, whatever they do to it.
 #include "registry/probe.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// Variants are found on a search path, by name, once.
 #include "registry/registry.h"
 
 #include <ATen/ATen.h>

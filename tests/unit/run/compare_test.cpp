@@ -1,3 +1,4 @@
+// Tensors are compared with NaN, infinity and integers taken for what they are.
 #include "run/compare.h"
 
 #include <ATen/ATen.h>

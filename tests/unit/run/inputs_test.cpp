@@ -1,3 +1,4 @@
+// The input section becomes tensors.
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 

@@ -1,3 +1,4 @@
+// Saved weights are those that the layers applied.
 #include "run/saved_attention.h"
 
 #include <ATen/ATen.h>

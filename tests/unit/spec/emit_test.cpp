@@ -1,3 +1,4 @@
+// Emitted YAML reads back to the same tree.
 #include "spec/emit.h"
 
 #include <gtest/gtest.h>

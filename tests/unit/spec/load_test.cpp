@@ -1,3 +1,4 @@
+// Texts become trees that know where each part stands.
 #include "spec/load.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// `--set` changes a tree as if the file said so.
 #include <gmock/gmock.h>
 
 #include "headwright/errors.h"

@@ -1,3 +1,4 @@
+// Scalars mean one thing.
 #include "spec/scalars.h"
 
 #include <gtest/gtest.h>

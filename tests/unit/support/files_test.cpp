@@ -1,3 +1,4 @@
+// Files are written whole or not at all.
 #include "support/files.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SHA-256 of known texts.
 #include "support/hash.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Messages go to stderr, at the level that was asked for.
 #include "support/log.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// Processors and memory, within a container's limits.
 #include "support/system.h"
 
 #include <gtest/gtest.h>

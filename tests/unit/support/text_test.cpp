@@ -1,3 +1,4 @@
+// Text helpers.
 #include "support/text.h"
 
 #include <gtest/gtest.h>

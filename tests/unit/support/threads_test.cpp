@@ -1,3 +1,4 @@
+// The number of threads, and where it comes from.
 #include "support/threads.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// .npy files, good and damaged.
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 

@@ -1,3 +1,4 @@
+// .safetensors files, good and damaged.
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 

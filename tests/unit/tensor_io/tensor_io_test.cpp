@@ -1,3 +1,4 @@
+// Tensors read and written by the ending of the file's name.
 #include "tensor_io/tensor_io.h"
 
 #include <ATen/ATen.h>

@@ -1,3 +1,4 @@
+// Cuts queries and keys into rectangles, and leaves out those that the mask leaves empty.
 #include "core/kernels/blockwise_blocks.h"
 
 #include <algorithm>

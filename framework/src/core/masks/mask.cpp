@@ -1,3 +1,4 @@
+// The handle of a mask: what it is asked goes to its node.
 #include "headwright/mask.h"
 
 #include <ATen/ATen.h>

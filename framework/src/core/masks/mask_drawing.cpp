@@ -1,3 +1,4 @@
+// Counts what is visible cell by cell, without a matrix of all pairs, and draws it as text or SVG.
 #include "core/masks/mask_drawing.h"
 
 #include <ATen/ATen.h>

@@ -1,3 +1,4 @@
+// Makes the masks of other libraries, with their polarity, into ours.
 #include "headwright/mask_import.h"
 
 #include <ATen/ATen.h>

@@ -1,3 +1,4 @@
+// Finds the borders of T5's buckets in whole numbers, so that no rounding moves one.
 #include "core/modifiers/bucket_borders.h"
 
 #include <algorithm>

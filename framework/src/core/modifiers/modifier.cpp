@@ -1,3 +1,4 @@
+// The handle of a score modifier, and those that are made of a function.
 #include "headwright/modifier.h"
 
 #include <ATen/ATen.h>
