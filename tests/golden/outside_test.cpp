@@ -140,7 +140,7 @@ class Outside : public testing::TestWithParam<std::string> {};
 
 TEST_P(Outside, ComputesTheSameOnEveryKernel) {
   const Fixture fixture(GetParam());
-  const bool core = fixture.plan({}).model.blocks.front().claims.core;
+  const bool core = fixture.plan({}).model.blocks.front().sublayers.front().claims.core;
   for (const std::string kernel : {"auto", "reference", "blockwise"}) {  // auto: sdpa where it can
     if (!core && kernel != "auto") continue;
     SCOPED_TRACE(kernel);

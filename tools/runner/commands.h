@@ -1,26 +1,31 @@
-// One line a command.
+// The commands in the order of --help. A new one is a file that defines add_NAME, and a row here.
 #pragma once
 #include "command.h"
 
+#define HEADWRIGHT_COMMANDS(ROW) \
+  ROW(forward)                   \
+  ROW(export)                    \
+  ROW(compare)                   \
+  ROW(lesson)                    \
+  ROW(bench)                     \
+  ROW(show)                      \
+  ROW(validate)                  \
+  ROW(mask)                      \
+  ROW(list)                      \
+  ROW(describe)                  \
+  ROW(check)                     \
+  ROW(new_plugin)                \
+  ROW(seal)                      \
+  ROW(schema)                    \
+  ROW(inspect)                   \
+  ROW(doctor)                    \
+  ROW(completion)                \
+  ROW(probe) /* hidden: the registry's child process */
+
 namespace headwright::runner {
 
-void add_forward(CLI::App& app, Global& global);
-void add_export(CLI::App& app, Global& global);
-void add_compare(CLI::App& app, Global& global);
-void add_lesson(CLI::App& app, Global& global);
-void add_bench(CLI::App& app, Global& global);
-void add_show(CLI::App& app, Global& global);
-void add_validate(CLI::App& app, Global& global);
-void add_mask(CLI::App& app, Global& global);
-void add_list(CLI::App& app, Global& global);
-void add_describe(CLI::App& app, Global& global);
-void add_check(CLI::App& app, Global& global);
-void add_new_plugin(CLI::App& app, Global& global);
-void add_seal(CLI::App& app, Global& global);
-void add_schema(CLI::App& app, Global& global);
-void add_inspect(CLI::App& app, Global& global);
-void add_doctor(CLI::App& app, Global& global);
-void add_completion(CLI::App& app, Global& global);
-void add_probe(CLI::App& app, Global& global);  // hidden: the registry's child process
+#define HEADWRIGHT_DECLARE(name) void add_##name(CLI::App& app, Global& global);
+HEADWRIGHT_COMMANDS(HEADWRIGHT_DECLARE)
+#undef HEADWRIGHT_DECLARE
 
 }  // namespace headwright::runner

@@ -36,24 +36,9 @@ void add_globals(CLI::App& app, Global& global) {
 }
 
 void add_commands(CLI::App& app, Global& global) {
-  add_forward(app, global);
-  add_export(app, global);
-  add_compare(app, global);
-  add_lesson(app, global);
-  add_bench(app, global);
-  add_show(app, global);
-  add_validate(app, global);
-  add_mask(app, global);
-  add_list(app, global);
-  add_describe(app, global);
-  add_check(app, global);
-  add_new_plugin(app, global);
-  add_seal(app, global);
-  add_schema(app, global);
-  add_inspect(app, global);
-  add_doctor(app, global);
-  add_completion(app, global);
-  add_probe(app, global);
+#define HEADWRIGHT_ADD(name) add_##name(app, global);
+  HEADWRIGHT_COMMANDS(HEADWRIGHT_ADD)
+#undef HEADWRIGHT_ADD
 }
 
 /// Mostly a variable of the shell that is not set: the option would count as not given.

@@ -8,7 +8,6 @@
 
 #include "exporter/constants.h"
 #include "exporter/dtypes.h"
-#include "exporter/guards.h"
 #include "exporter/trace.h"
 #include "headwright/errors.h"
 #include "model/guarded.h"
@@ -124,9 +123,6 @@ void define_choice(Part& part, const Inputs& example) {
   std::string text = signature.declaration();
   if (!part.dynamic) text += guard(part, "x", example.x);
   if (!part.dynamic && signature.memory) text += guard(part, "memory", example.memory);
-  for (const auto& name : signature.mask_names()) {
-    text += optional_guard(part.path, name, name == "memory_mask" ? "memory" : "x");
-  }
   text += signature.defaults();
   const auto dtype = dtype_text(part, example);
   for (const auto& choice : signature.choices()) {

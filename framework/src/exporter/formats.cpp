@@ -3,12 +3,10 @@
 
 namespace headwright::exporter {
 
-// One function a format, each in a file of its own
-Format torchscript_format();
-Format safetensors_format();
-
 std::span<const Format> all_formats() {
-  static const std::vector<Format> table{torchscript_format(), safetensors_format()};
+#define HEADWRIGHT_MADE(name) name##_format(),
+  static const std::vector<Format> table{HEADWRIGHT_FORMATS(HEADWRIGHT_MADE)};
+#undef HEADWRIGHT_MADE
   return table;
 }
 

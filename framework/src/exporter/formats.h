@@ -1,5 +1,5 @@
-// One format of exports. A new one is a file beside this one and a row of the table in formats.cpp. The model is in
-// eval mode, on the CPU, and gradients are off.
+// One format of exports. A new one is a file beside this one that defines NAME_format(), and a row below. The model is
+// in eval mode, on the CPU, and gradients are off.
 #pragma once
 #include <filesystem>
 #include <span>
@@ -17,6 +17,14 @@ struct Format {
   Report (*write)(model::Model&, const bind::Plan&, const std::filesystem::path&);
   Inspection (*inspect)(const std::filesystem::path&);
 };
+
+#define HEADWRIGHT_FORMATS(ROW) \
+  ROW(torchscript)              \
+  ROW(safetensors)
+
+#define HEADWRIGHT_DECLARE(name) Format name##_format();
+HEADWRIGHT_FORMATS(HEADWRIGHT_DECLARE)
+#undef HEADWRIGHT_DECLARE
 
 std::span<const Format> all_formats();
 

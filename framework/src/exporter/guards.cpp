@@ -6,10 +6,11 @@
 namespace headwright::exporter {
 
 // C++ knows no exception classes in TorchScript, only assert; and dtypes only by their numbers.
-std::string optional_guard(const std::string& where, const std::string& name, const std::string& of) {
-  const bool ids = name == "document_ids";
-  const auto dtype = std::to_string(static_cast<int>(ids ? at::kLong : at::kBool));
-  const std::string wanted = ids ? "torch.int64" : "torch.bool, True = visible", before = "\"[" + where + "] " + name;
+std::string optional_guard(const std::string& name) {
+  const bool mask = name.ends_with("_mask");
+  const auto dtype = std::to_string(static_cast<int>(mask ? at::kBool : at::kLong));
+  const std::string of = name == "memory_mask" ? "memory" : "x", before = "\"[model] " + name;
+  const std::string wanted = mask ? "torch.bool, True = visible" : "torch.int64";
   const auto shape = of + ".size()[:2]";
   return "    if " + name + " is not None:\n" +                                                      //
          "        assert " + name + ".dtype == " + dtype + ", " + before + ": expected " + wanted +  //

@@ -4,9 +4,9 @@
 
 namespace headwright::exporter {
 
-/// Lines of a forward after its declaration: where the optional input `name` is given, it must be bool (a mask) or
-/// int64 (document_ids) of exactly the batch size and the length of `of`; a mask that broadcasts is refused.
-/// where: begins the message, such as "blocks.0.attention".
-std::string optional_guard(const std::string& where, const std::string& name, const std::string& of);
+/// Lines of a model's forward after its declaration: where the optional input `name` is given, it must be bool (a mask)
+/// or int64 (document_ids, positions, token_types) of exactly the batch size and length of x, or of the memory; what
+/// would broadcast is refused.
+std::string optional_guard(const std::string& name);
 
 }  // namespace headwright::exporter

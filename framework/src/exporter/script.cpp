@@ -7,6 +7,7 @@
 
 #include "bind/walk.h"
 #include "exporter/component_script.h"
+#include "exporter/guards.h"
 #include "headwright/variant.h"
 #include "model/interpreter.h"
 
@@ -66,6 +67,7 @@ class Builder {
     script_.module = container("Model", unit_);
     const auto& signature = script_.signature;
     auto text = signature.declaration();
+    for (const auto& name : signature.optional_names()) text += optional_guard(name);
     if (model_.encoder && plan_.encoder) {
       script_.module.register_module("encoder", encoder(*plan_.encoder));
       text += "    memory = self.encoder.forward(memory" +

@@ -12,7 +12,7 @@ using testing::HasSubstr;
 
 torch::jit::Module guarded(const std::string& name) {
   torch::jit::Module module("guarded");
-  module.define("def forward(self, x, " + name + ": Optional[Tensor] = None):\n" + optional_guard("model", name, "x") +
+  module.define("def forward(self, x, " + name + ": Optional[Tensor] = None):\n" + optional_guard(name) +
                 "    return x\n");
   return module;
 }
@@ -45,6 +45,7 @@ TEST(Guards, RefuseAMaskOfAnotherDtype) {
   }
   EXPECT_THAT(refusal("document_ids", x, at::ones({2, 4}, at::kInt)),
               HasSubstr("[model] document_ids: expected torch.int64; cast it"));
+  EXPECT_THAT(refusal("positions", x, at::ones({2, 4})), HasSubstr("[model] positions: expected torch.int64; cast it"));
 }
 
 TEST(Guards, RefuseAMaskThatWouldBroadcast) {
@@ -52,7 +53,9 @@ TEST(Guards, RefuseAMaskThatWouldBroadcast) {
   for (const auto& shape : std::vector<std::vector<std::int64_t>>{
            {1, 4}, {2, 1}, {4}, {2, 1, 1, 4}, {2, 4, 4}, {2, 5}, {2, 3}, {3, 4}, {0, 4}, {}}) {
     EXPECT_THAT(refusal("key_mask", x, at::ones(shape, at::kBool)), HasSubstr("expected [2, 4], the batch size"));
-    EXPECT_THAT(refusal("document_ids", x, at::ones(shape, at::kLong)), HasSubstr("expected [2, 4], the batch size"));
+    for (const std::string ids : {"document_ids", "positions", "token_types"}) {
+      EXPECT_THAT(refusal(ids, x, at::ones(shape, at::kLong)), HasSubstr("expected [2, 4], the batch size"));
+    }
   }
   EXPECT_THAT(refusal("key_mask", at::zeros({0, 4, 6}), at::ones({1, 4}, at::kBool)), HasSubstr("expected [0, 4]"));
 }

@@ -1,4 +1,5 @@
-// One way to compute softmax attention. A new kernel is a file beside this one and a row of the table in kernels.cpp.
+// One way to compute softmax attention. A new kernel is a file beside this one that defines
+// NAME_kernel(), and a row of the table below.
 #pragma once
 #include <memory>
 #include <optional>
@@ -34,6 +35,14 @@ class Kernel {
 };
 
 /// In the order in which "auto" tries them; the last one can express everything.
+#define HEADWRIGHT_KERNELS(ROW) \
+  ROW(sdpa)                     \
+  ROW(blockwise)                \
+  ROW(reference)
+
+#define HEADWRIGHT_DECLARE(name) std::unique_ptr<Kernel> name##_kernel();
+HEADWRIGHT_KERNELS(HEADWRIGHT_DECLARE)
+#undef HEADWRIGHT_DECLARE
 const std::vector<std::unique_ptr<Kernel>>& kernels();
 
 /// The kernel for `scoring`; throws Error where the forced one cannot or is not known.

@@ -7,18 +7,13 @@
 namespace headwright {
 namespace core {
 
-// One function a kernel, each in a file of its own
-std::unique_ptr<Kernel> sdpa_kernel();
-std::unique_ptr<Kernel> blockwise_kernel();
-std::unique_ptr<Kernel> reference_kernel();
-
 namespace {
 
 std::vector<std::unique_ptr<Kernel>> make_kernels() {
   std::vector<std::unique_ptr<Kernel>> made;
-  made.push_back(sdpa_kernel());
-  made.push_back(blockwise_kernel());
-  made.push_back(reference_kernel());
+#define HEADWRIGHT_MADE(name) made.push_back(name##_kernel());
+  HEADWRIGHT_KERNELS(HEADWRIGHT_MADE)
+#undef HEADWRIGHT_MADE
   return made;
 }
 

@@ -1,4 +1,4 @@
-// The table of what a config can name; a new kind is one row here.
+// What a config can name: the kinds of masks, from the table in mask_node.h, and of modifiers.
 #include "headwright/mask_kinds.h"
 
 #include "core/masks/mask_node.h"
@@ -14,10 +14,9 @@ MaskKind full_kind() {
 }  // namespace
 
 const std::vector<MaskKind>& mask_kinds() {
-  static const std::vector<MaskKind> kinds{
-      full_kind(),          core::causal_kind(),   core::window_kind(),      core::band_kind(),
-      core::dilated_kind(), core::strided_kind(),  core::block_local_kind(), core::global_kind(),
-      core::prefix_kind(),  core::document_kind(), core::key_padding_kind(), core::random_kind()};
+#define HEADWRIGHT_MADE(name) core::name##_kind(),
+  static const std::vector<MaskKind> kinds{full_kind(), HEADWRIGHT_MASK_KINDS(HEADWRIGHT_MADE)};
+#undef HEADWRIGHT_MADE
   return kinds;
 }
 

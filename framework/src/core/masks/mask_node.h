@@ -1,4 +1,4 @@
-// One kind of mask: what Mask points at. A new kind is a file beside this one and a row in mask_kinds.cpp.
+// One kind of mask: what Mask points at. A new kind is a file beside this one and a row at the end.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -72,16 +72,23 @@ struct NoParams {
 /// Throws Error "[mask] window: got size = 0, expected at least 1".
 void expect_at_least_one(const char* mask, const char* name, std::int64_t number);
 
-MaskKind causal_kind();
-MaskKind window_kind();
-MaskKind band_kind();
-MaskKind dilated_kind();
-MaskKind strided_kind();
-MaskKind block_local_kind();
-MaskKind global_kind();
-MaskKind prefix_kind();
-MaskKind document_kind();
-MaskKind key_padding_kind();
-MaskKind random_kind();
+/// What a config can name, beside `full`, all, any and not. A new kind is a file that defines NAME_kind(), and a row
+/// here.
+#define HEADWRIGHT_MASK_KINDS(ROW) \
+  ROW(causal)                      \
+  ROW(window)                      \
+  ROW(band)                        \
+  ROW(dilated)                     \
+  ROW(strided)                     \
+  ROW(block_local)                 \
+  ROW(global)                      \
+  ROW(prefix)                      \
+  ROW(document)                    \
+  ROW(key_padding)                 \
+  ROW(random)
+
+#define HEADWRIGHT_DECLARE(name) MaskKind name##_kind();
+HEADWRIGHT_MASK_KINDS(HEADWRIGHT_DECLARE)
+#undef HEADWRIGHT_DECLARE
 
 }  // namespace headwright::core
