@@ -48,6 +48,7 @@ class Retention final : public Attention {
             .cost = "O(seq d_model (d_model + d_head))",
             .cache = true,
             .document_ids = true,
+            .positions = true,
             .reads = {.n_heads = true, .n_kv_heads = true, .d_head = true}};
   }
 

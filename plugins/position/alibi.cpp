@@ -31,6 +31,13 @@ class Alibi final : public headwright::Position {
     return {.bias = true, .cost = "O(seq^2 n_heads)"};
   }
 
+  static void check(const headwright::Dims& dims, const Params& params, headwright::Issues& issues) {
+    const bool power_of_two = (dims.n_heads & (dims.n_heads - 1)) == 0;
+    if (params.slopes == "press" || !power_of_two) return;
+    issues.add("slopes", "got geometric, which has no effect with n_heads = " + std::to_string(dims.n_heads) +
+                             ", a power of two; leave it out");
+  }
+
   Alibi(const headwright::Dims& dims, const Params& params) {
     const auto heads = dims.n_heads;
     // slope_h = 2^(-8 steps_h / n_steps). Whole numbers keep their value in every dtype that a model is cast to.

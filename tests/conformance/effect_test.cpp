@@ -1,6 +1,7 @@
 // No option is accepted that another one switches off: whatever a variant's check lets pass changes what is computed.
 #include <gtest/gtest.h>
 
+#include "bind/values.h"
 #include "check/properties.h"
 #include "helpers/components.h"
 #include "helpers/variants.h"
@@ -16,7 +17,7 @@ std::vector<std::string> without_effect(const check::Subject& subject) {
     for (const auto& value : check::candidates(by)) {
       if (check::is_refused(subject, by, value)) continue;
       for (const auto& name : check::without_effect(subject.with(by.name, value))) {
-        found.push_back(subject.variant.name + ": " + name + " beside " + by.name + " = " + check::text_of(value));
+        found.push_back(subject.variant.name + ": " + name + " beside " + by.name + " = " + bind::text_of(value));
       }
     }
   }

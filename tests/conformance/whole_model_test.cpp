@@ -1,4 +1,5 @@
-// Every shipped config whose layers claim a cache goes on from it: token by token, in pieces, padded, packed, reordered.
+// Every shipped config whose layers claim a cache goes on from it: token by token, in pieces, padded, packed,
+// reordered.
 #include "check/whole_model.h"
 
 #include <gtest/gtest.h>

@@ -34,7 +34,7 @@ def check_run(whole, run):
     assert y.shape == expected.shape and y.dtype == expected.dtype, (y.shape, y.dtype, expected.shape, expected.dtype)
     limit = TOLERANCE[y.dtype] * max(1.0, expected.abs().max().item())
     error = (y - expected).abs().max().item()
-    assert error <= limit, f"{run['part']} {list(inputs['x'].shape)}: largest difference {error}, expected at most {limit}"
+    assert error <= limit, f"{run['part']} {({name: list(x.shape) for name, x in inputs.items()})}: largest difference {error}, expected at most {limit}"
     module.train()  # the inference form has nothing to switch on
     assert torch.equal(module(**given), y), "two passes differ"
     module.eval()

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "bind/walk.h"
 #include "exporter/dtypes.h"
 #include "exporter/samples.h"
 #include "helpers/command.h"
@@ -54,40 +55,12 @@ class Case {
  private:
   std::string file(const std::string& ending) const { return stem_.string() + ending; }
 
-  /// An attention of the model, where it stands.
-  struct Layer {
-    std::string path, block, variant;
-    Claims claims;
-    std::int64_t width = 0;
-  };
-
-  std::vector<Layer> layers() const {
-    std::vector<Layer> found;
-    const auto add = [&](const bind::StackPlan& stack, const std::string& prefix) {
-      for (std::size_t i = 0; i < stack.blocks.size(); ++i) {
-        const auto& block = stack.blocks[i];
-        const auto path = prefix + "blocks." + std::to_string(i) + ".";
-        if (const auto& own = block.attention) {
-          found.push_back(
-              {path + "attention", prefix + block.name, own.variant->name, block.claims, block.dims.d_model});
-        }
-        if (const auto& cross = block.cross_attention) {
-          found.push_back({path + "cross_attention", prefix + block.name + " cross", cross.variant->name,
-                           block.cross_claims, block.cross_dims.d_model});
-        }
-      }
-    };
-    if (plan_.model.encoder) add(*plan_.model.encoder, "encoder.");
-    add(plan_.model, "");
-    return found;
-  }
-
   /// Only these variants are exported for one size, and only where they say so.
   void expect_known_as_fixed(bool dynamic) const {
     bool fixed = false;
-    for (const auto& layer : layers()) {
-      if (layer.claims.dynamic_export) continue;
-      EXPECT_THAT(layer.variant, testing::AnyOf("simple_self_attention", "lsh")) << config_;
+    for (const auto& layer : bind::walk_attentions(plan_.model)) {
+      if (layer.claims->dynamic_export) continue;
+      EXPECT_THAT(layer.component->variant->name, testing::AnyOf("simple_self_attention", "lsh")) << config_;
       fixed = true;
     }
     EXPECT_EQ(dynamic, !fixed) << config_;
@@ -98,12 +71,14 @@ class Case {
     const auto longest = plan_.model.dims.context_length;
     const exporter::Size size{.batch = 3, .seq = longest > 0 ? std::min<std::int64_t>(longest, 9) : 9, .memory_len = 4};
     const auto all = samples_.inputs(size);
-    for (const auto& choice : exporter::signature_of(plan_.model).choices()) add("", choice, all);
+    for (const auto& choice : exporter::signature_of(plan_.model).calls()) add("", choice, all);
     std::set<std::string> seen;  // layers of one block differ in nothing but their weights
-    for (const auto& layer : layers()) {
-      if (!seen.insert(layer.block).second) continue;
-      const auto own = samples_.component(size, layer.width);
-      for (const auto& choice : exporter::signature_of(layer.claims).choices()) add(layer.path, choice, own);
+    for (const auto& layer : bind::walk_attentions(plan_.model)) {
+      const auto name = layer.path.substr(layer.path.rfind('.'));
+      if (!seen.insert((layer.in_encoder ? "encoder " : "") + layer.block->name + name).second) continue;
+      const auto own = samples_.component(size, {.item_shape = {layer.dims->d_model}});
+      const auto signature = exporter::signature_of(Kind::attention, *layer.claims);
+      for (const auto& choice : signature.calls()) add(layer.path, choice, own);
     }
   }
 
@@ -163,10 +138,8 @@ TEST_F(PythonLoadsExports, OfEveryShippedConfigAndComputesTheSame) {
 TEST(ShippedConfigs, UseEveryAttentionVariant) {
   std::set<std::string> used, shipped;
   for (const auto& config : test::shipped_configs()) {
-    for (const auto& block : bind::resolve(spec::load(config), test::shipped_plugins()).model.blocks) {
-      if (block.attention) used.insert(block.attention.variant->name);
-      if (block.cross_attention) used.insert(block.cross_attention.variant->name);
-    }
+    const auto plan = bind::resolve(spec::load(config), test::shipped_plugins());
+    for (const auto& layer : bind::walk_attentions(plan.model)) used.insert(layer.component->variant->name);
   }
   for (const auto* variant : test::shipped_plugins().all()) {
     if (variant->kind == Kind::attention) shipped.insert(variant->name);

@@ -163,7 +163,7 @@ TEST(Differential, RefusesWhatDoesNotFit) {
   EXPECT_THAT(said(dims(2), {{"position", loops::component("rope")}}), testing::IsEmpty());
   EXPECT_THAT(
       said({.d_model = 12, .n_heads = 2, .n_kv_heads = 2, .d_head = 6}, {{"position", loops::component("rope")}}),
-      ElementsAre(HasSubstr("position: partial_rotary_factor: turns the first 3 of d_head = 3 channels")));
+      ElementsAre(HasSubstr("position.partial_rotary_factor: turns the first 3 of d_head = 3 channels")));
   EXPECT_THAT(said(dims(2), {{"position", loops::component("sinusoidal")}}), ElementsAre(HasSubstr("sinusoidal")));
   EXPECT_THAT(said(dims(2), {{"scale", Value{1.0}}, {"qk_norm", loops::text("l2")}}),
               ElementsAre(HasSubstr("scale: ")));

@@ -182,7 +182,7 @@ TEST(LatentEmbedding, GivesEachRowOfTheMemoryTheSameVectors) {
   const auto y = module->forward({.memory = at::randn({3, 6, 2}, at::kDouble)});
   ASSERT_EQ(y.sizes(), at::IntArrayRef({3, 4, kModel}));
   for (std::int64_t row = 0; row < 3; ++row) expect_equal(y[row], matrix(*module, "weight"));
-  EXPECT_THROW(module->forward({}), headwright::InputError);
+  EXPECT_THROW(module->forward({}), headwright::ShapeError);
 }
 
 TEST(LinearHead, EqualsTheFormula) {

@@ -70,7 +70,7 @@ int forward(const Global& global, const Options& options) {
   const auto model = model::build(session.plan);
   Recorder recorder;
   if (!options.attention_out.empty()) {
-    run::want_weights(recorder, *model, options.weights);
+    run::want_weights(recorder, *model, inputs, options.weights);
     inputs.recorder = &recorder;
   }
   const auto result = run::forward(*model, inputs);

@@ -72,7 +72,7 @@ std::string type_text(const ParamSpec& row) {
   return row.is_optional ? name + " or null" : name;
 }
 
-std::string default_text(const ParamSpec& row) { return spec::emit_flow(to_node(row.default_value, default_mark())); }
+std::string default_text(const ParamSpec& row) { return text_of(row.default_value); }
 
 std::string limits_text(const ParamSpec& row) {
   const auto& limits = row.limits;

@@ -41,7 +41,7 @@ Dims StackPlan::last_dims() const {
 
 bool ModelPlan::takes_x() const { return !embedding || embedding.claims.takes != Takes::nothing; }
 
-bool ModelPlan::takes_memory() const { return counted(*this, true, &Claims::memory).any; }
+bool ModelPlan::takes_memory() const { return !takes_x() || counted(*this, true, &Claims::memory).any; }
 
 bool ModelPlan::takes_key_mask() const {
   if (embedding && embedding.claims.takes != Takes::tokens && embedding.claims.takes != Takes::features) return false;

@@ -75,7 +75,7 @@ struct ModelPlan : StackPlan {
   std::int64_t d_out = 0;  // width of the output
 
   bool takes_x() const;                 // all but learned latents do
-  bool takes_memory() const;            // some layer reads one
+  bool takes_memory() const;            // some layer reads one, or learned latents take its batch
   bool takes_key_mask() const;          // something reads the sequence itself, and all of that honours a mask
   bool takes_memory_mask() const;       // every layer that reads the memory honours a mask, and an encoder's layers do
   bool takes_document_ids() const;      // some layer reads them, and all that mix tokens do

@@ -51,11 +51,11 @@ void report_unknown(Reader& reader, const Rows& rows, const Node& map, const spe
   std::vector<std::string> known = rows.others;
   for (const auto& row : rows.rows) known.push_back(row.name);
   std::ranges::sort(known);
-  auto misplaced = misplaced_parameter(reader, map, entry.key);
-  if (misplaced.empty() && path.starts_with("model") && std::ranges::find(known, entry.key) == known.end()) {
-    misplaced = of_a_section(reader, entry.key, path);
+  const auto misplaced = misplaced_parameter(reader, map, entry.key);
+  auto hint = misplaced.empty() ? hint_for(entry.key, known, path) : Hint{.remark = misplaced};
+  if (hint.remark.empty() && hint.suggestion.empty() && path.starts_with("model")) {
+    hint.remark = of_a_section(reader, entry.key, path);
   }
-  const auto hint = misplaced.empty() ? hint_for(entry.key, known, path) : Hint{.remark = misplaced};
   std::string message = "unknown " + rows.what + " (known: " + support::join(known, ", ") + ")";
   if (!hint.remark.empty()) message += "; " + hint.remark;
   reader.report(entry.key_mark, below(path, support::printable(entry.key)), message, hint.suggestion);

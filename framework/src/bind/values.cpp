@@ -278,4 +278,6 @@ spec::Node to_node(const Value& value, const spec::Mark& mark) {
   return std::visit(ToNode{mark}, value.data);
 }
 
+std::string text_of(const Value& value) { return spec::emit_flow(to_node(value, default_mark())); }
+
 }  // namespace headwright::bind

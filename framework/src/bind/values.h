@@ -39,7 +39,8 @@ spec::Node modifiers_node(const std::vector<ScoreModifier>& modifiers, const spe
 /// "an integer from 1 to 10,000", "one of exact, tanh", "a list of integers, each at least 0"
 std::string expected_text(const ParamSpec& row);
 
-/// A value as one would write it in a config.
+/// A value as one would write it in a config, and on one line: "3", "[3]", "{window: 2}".
 spec::Node to_node(const Value& value, const spec::Mark& mark);
+std::string text_of(const Value& value);
 
 }  // namespace headwright::bind

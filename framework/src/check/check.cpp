@@ -23,6 +23,8 @@ struct Row {
 bool always(const Subject&) { return true; }
 bool is_attention(const Subject& subject) { return subject.variant.kind == Kind::attention; }
 bool is_position(const Subject& subject) { return subject.variant.kind == Kind::position; }
+/// Whose sizes a position reads is up to the attention that holds it.
+bool claims_sizes(const Subject& subject) { return !is_position(subject); }
 bool claims_causal(const Subject& subject) { return is_attention(subject) && subject.claims.causal; }
 bool claims_key_mask(const Subject& subject) { return is_attention(subject) && subject.claims.key_mask; }
 /// Padding moves the end of a memory, which the masks of cross-attention are aligned to, and draws a random mask anew.
@@ -42,8 +44,9 @@ bool claims_gradient(const Subject& subject) { return subject.claims.differentia
 bool has_dropout(const Subject& subject) {
   return subject.row("dropout", ParamType::number) != nullptr && subject.with_dropout().kernel_obstacle(true).empty();
 }
-/// A forced kernel may be one that no export can hold.
+/// A forced kernel may be one that no export can hold. A tied embedding stands in an encoder, beside a model's own.
 bool can_be_exported(const Subject& subject) {
+  if (subject.variant.kind == Kind::embedding && subject.claims.tied) return false;
   return !subject.claims.core || std::ranges::none_of(core::kernels(), [&](const auto& kernel) {
     return kernel->name() == subject.dims.kernel && !kernel->exportable();
   });
@@ -66,7 +69,7 @@ bool per_token(const Subject& subject) {
 constexpr std::array kRows{
     Row{"documented", "a summary, a source, and a phrase for every parameter", always, documented},
     Row{"options", "every parameter that is accepted changes something", always, every_option_does_something},
-    Row{"sizes", "it reads the sizes that it claims to read, and no other", always, sizes_read},
+    Row{"sizes", "it reads the sizes that it claims to read, and no other", claims_sizes, sizes_read},
     Row{"parameters", "every value is refused or works", always, every_value_is_refused_or_works},
     Row{"shape", "(batch, seq, d_out) at several sizes", always, shape},
     Row{"nothing", "of 0 tokens or 0 rows comes an empty output, or a message", always, nothing},

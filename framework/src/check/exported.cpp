@@ -10,7 +10,8 @@
 namespace headwright::check {
 namespace {
 
-constexpr std::int64_t kVocabSize = 11;  // of the tokens that a position is added to
+/// Token ids of the stem around a variant.
+std::int64_t vocab_size_of(const Dims& dims) { return dims.vocab_size > 0 ? dims.vocab_size : 11; }
 
 /// An attention of the core, for a position that lives in one.
 class Carrier final : public QkvAttention {
@@ -30,21 +31,29 @@ class Carrier final : public QkvAttention {
   }
 };
 
-/// An embedding of tokens, for a position that is added to one.
+/// An embedding of tokens, for a position that is added to one, or a head that shares its matrix.
 class Stem final : public Embedding {
  public:
-  static constexpr auto kSummary = "embedding around a position under test", kSource = "none";
+  static constexpr auto kSummary = "embedding before a variant under test", kSource = "none";
   struct Params {
     Component position;
     static constexpr auto fields() {
       return std::tuple{field("position", &Params::position, "under test", component_of(Kind::position))};
     }
   };
-  static Claims claims(const Dims&, const Params&) { return {.positions = true, .vocab_size = kVocabSize}; }
+  static Claims claims(const Dims& dims, const Params& params) {
+    return {.positions = static_cast<bool>(params.position), .vocab_size = vocab_size_of(dims), .matrix = true};
+  }
   Stem(const Dims& dims, const Params& params)
-      : token_(register_module("token", torch::nn::Embedding(kVocabSize, dims.d_model))),
-        position_(register_module("position", make_position(params.position, dims))) {}
-  at::Tensor forward(const Inputs& in) override { return position_->embed(token_(in.x), positions_of(in)); }
+      : token_(register_module("token", torch::nn::Embedding(vocab_size_of(dims), dims.d_model))),
+        position_(make_position(params.position, dims)) {
+    if (position_) register_module("position", position_);
+  }
+  at::Tensor forward(const Inputs& in) override {
+    const auto y = token_(in.x);
+    return position_ ? position_->embed(y, positions_of(in)) : y;
+  }
+  at::Tensor matrix() const override { return token_->weight; }
 
  private:
   torch::nn::Embedding token_;
@@ -55,11 +64,11 @@ bind::Placed placed(const Component& component, const Dims& dims) {
   return {.component = component, .dims = dims, .claims = component.variant->claims(dims, component.values)};
 }
 
-/// The position in what carries it, under the name that a message should blame. The variants outlive the plan.
+/// What is put around a variant, under the name that a message should blame. The variants outlive the plan.
 template <class M>
-Component carried(const Component& position) {
+Component around(const std::string& name, const Component& position = {}) {
   static VariantSpec carrier;
-  carrier = spec_of<M>(position.variant->name);
+  carrier = spec_of<M>(name);
   auto values = ParamMap();
   for (const auto& row : carrier.params) {
     values.emplace_back(row.name, row.name == "position" ? Value{position} : row.default_value);
@@ -87,13 +96,14 @@ bind::Plan plan_around(const Subject& subject) {
       return plan;
     case Kind::head:
       model.head = placed(component, subject.dims);
+      if (subject.claims.tied) model.embedding = placed(around<Stem>(subject.variant.name), subject.dims);
       return plan;
     case Kind::position:
       if (subject.claims.embed) {
-        model.embedding = placed(carried<Stem>(component), subject.dims);
+        model.embedding = placed(around<Stem>(subject.variant.name, component), subject.dims);
         return plan;
       }
-      sublayer = carried<Carrier>(component);
+      sublayer = around<Carrier>(subject.variant.name, component);
       model.d_out = subject.dims.d_model;
   }
   bind::BlockPlan block{.name = "block", .dims = subject.dims, .d_out = model.d_out};

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "bind/values.h"
 #include "check/properties.h"
 #include "support/text.h"
 
@@ -111,12 +112,12 @@ std::vector<std::string> without_effect(const Subject& subject) {
   std::vector<std::string> found;
   for (const auto& row : subject.variant.params) {
     if (row.limits.same_result) continue;
-    const auto now = text_of(*find(subject.values, row.name));
+    const auto now = bind::text_of(*find(subject.values, row.name));
     const auto* computed = find(effective, row.name);
     bool tried = false, changes = false;
     for (const auto& value : candidates(row)) {
-      const auto text = text_of(value);
-      if (text == now || (computed != nullptr && text == text_of(*computed))) continue;
+      const auto text = bind::text_of(value);
+      if (text == now || (computed != nullptr && text == bind::text_of(*computed))) continue;
       if (is_refused(subject, row, value)) continue;
       const auto other = subject.with(row.name, value);
       if (!other.kernel_obstacle().empty()) continue;

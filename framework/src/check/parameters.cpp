@@ -10,7 +10,6 @@
 #include "check/properties.h"
 #include "headwright/mask_kinds.h"
 #include "registry/registry.h"
-#include "spec/emit.h"
 
 namespace headwright::check {
 namespace {
@@ -123,8 +122,6 @@ std::string failure(const Subject& subject) try {
 
 }  // namespace
 
-std::string text_of(const Value& value) { return spec::emit_flow(bind::to_node(value, bind::default_mark())); }
-
 std::string documented(const Subject& subject) {
   if (subject.variant.summary.empty()) return "no summary";
   if (subject.variant.source.empty()) return "no source";
@@ -147,7 +144,7 @@ std::string every_value_is_refused_or_works(const Subject& subject) {
     for (const auto& value : values) {
       if (is_refused(subject, row, value) || !subject.with(row.name, value).kernel_obstacle().empty()) continue;
       if (const auto how = failure(subject.with(row.name, value)); !how.empty()) {
-        return row.name + " = " + text_of(value) + " is not refused, and fails: " + how;
+        return row.name + " = " + bind::text_of(value) + " is not refused, and fails: " + how;
       }
     }
   }

@@ -62,7 +62,6 @@ std::vector<std::string> without_effect(const Subject& subject);
 // parameters.cpp
 std::string documented(const Subject& subject);
 std::vector<Value> candidates(const ParamSpec& row);  // around the edges of what it takes, on both sides
-std::string text_of(const Value& value);              // "3", "[3]", "{window: 2}"
 std::string every_value_is_refused_or_works(const Subject& subject);
 bool is_refused(const Subject& subject, const ParamSpec& row, const Value& value);  // by its limits or by check()
 

@@ -10,7 +10,7 @@
 #include "exporter/dtypes.h"
 #include "exporter/trace.h"
 #include "headwright/errors.h"
-#include "model/guarded.h"
+#include "model/call_component.h"
 #include "support/text.h"
 
 namespace headwright::exporter {

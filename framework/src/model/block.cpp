@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "bind/walk.h"
+#include "model/call_component.h"
 #include "model/components.h"
-#include "model/guarded.h"
 #include "model/interpreter.h"
 
 namespace headwright::model {

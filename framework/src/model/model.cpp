@@ -4,8 +4,8 @@
 #include <ATen/ATen.h>
 
 #include "headwright/shapes.h"
+#include "model/call_component.h"
 #include "model/components.h"
-#include "model/guarded.h"
 #include "support/text.h"
 
 namespace headwright::model {

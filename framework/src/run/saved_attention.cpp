@@ -35,13 +35,18 @@ std::vector<Layer> chosen_layers(const model::Model& model, const std::vector<st
   return chosen;
 }
 
+void expect_within(const std::string& path, const char* what, const std::vector<std::int64_t>& indices,
+                   std::int64_t count) {
+  for (const auto index : indices) {
+    if (index >= 0 && index < count) continue;
+    throw InputError(path + ": " + what + ": got " + std::to_string(index) + ", expected 0 to " +
+                     std::to_string(count - 1));
+  }
+}
+
 at::Tensor picked(const at::Tensor& weights, std::int64_t dim, const std::vector<std::int64_t>& indices,
                   const std::string& path, const char* what) {
-  for (const auto index : indices) {
-    if (index >= 0 && index < weights.size(dim)) continue;
-    throw InputError(path + ": " + what + ": got " + std::to_string(index) + ", expected 0 to " +
-                     std::to_string(weights.size(dim) - 1));
-  }
+  expect_within(path, what, indices, weights.size(dim));
   return weights.index_select(dim, at::tensor(indices, at::TensorOptions(at::kLong).device(weights.device())));
 }
 
@@ -64,9 +69,18 @@ at::Tensor chosen_rows(at::Tensor weights, const Layer& layer, const WeightChoic
 
 }  // namespace
 
-void want_weights(Recorder& recorder, const model::Model& model, const WeightRequest& request) {
+void want_weights(Recorder& recorder, const model::Model& model, const Inputs& inputs, const WeightRequest& request) {
   recorder.want("weights");
-  for (const auto& [path, choice] : chosen_layers(model, request.layers)) recorder.want_path(path);
+  const auto chosen = chosen_layers(model, request.layers);
+  for (const auto& attention : model.attentions()) {
+    if (std::ranges::find(chosen, attention.path, &Layer::first) == chosen.end()) continue;
+    recorder.want_path(attention.path);
+    if (!attention.plan->claims.core) continue;  // what another records is looked at afterwards
+    const auto& sequence = attention.in_encoder ? inputs.memory : inputs.x;
+    expect_within(attention.path, "heads", request.rows.heads, attention.plan->dims.n_heads);
+    if (sequence.defined() && sequence.dim() < 4)
+      expect_within(attention.path, "queries", request.rows.queries, sequence.size(1));
+  }
   recorder.choose_weights(request.rows);
 }
 

@@ -15,8 +15,9 @@ struct WeightRequest {
   WeightChoice rows;                // heads and queries
 };
 
-/// Makes `recorder` take the weights of the layers that are asked for. Throws InputError for a layer that is not there.
-void want_weights(Recorder& recorder, const model::Model& model, const WeightRequest& request);
+/// Makes `recorder` take the weights of the layers that are asked for, in a pass over `inputs`. Throws InputError for a
+/// layer, a head or a query that is not there.
+void want_weights(Recorder& recorder, const model::Model& model, const Inputs& inputs, const WeightRequest& request);
 
 /// What was recorded: "blocks.0.attention" -> (batch, heads, queries, keys).
 /// Throws InputError where a layer that is asked for has no weights, or fewer heads or queries than asked for.

@@ -77,8 +77,8 @@ TEST(BenchBaseline, DoesTheSameWorkWhateverTheLayerAsks) {
 
 TEST(BenchBaseline, SaysWhyThereIsNone) {
   const auto reason = [](const std::string& attention) {
-    return std::get<Reason>(call_of("name: a\nmodel: { d_model: 8, context_length: 16, n_heads: 2, blocks: { only: { " +
-                                        attention + " } } }\ninput: { random: { shape: [1, 5, 8] } }\n",
+    return std::get<Reason>(call_of("name: a\nmodel: { d_model: 8, context_length: 16, blocks: { only: { " + attention +
+                                        " } } }\ninput: { random: { shape: [1, 5, 8] } }\n",
                                     {}));
   };
   EXPECT_EQ(reason("order: plain, feed_forward: relu"), "no layer computes its attention on the core");

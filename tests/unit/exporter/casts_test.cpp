@@ -8,8 +8,9 @@
 namespace headwright::exporter {
 namespace {
 
-std::string eight_wide(const std::string& block, const std::string& more = "") {
-  return "name: one\nmodel:\n  d_model: 8\n  n_heads: 2\n  context_length: 16\n  blocks: {only: {" + block +
+std::string eight_wide(const std::string& block, const std::string& more = "",
+                       const std::string& sizes = "n_heads: 2") {
+  return "name: one\nmodel:\n  d_model: 8\n  " + sizes + "\n  context_length: 16\n  blocks: {only: {" + block +
          "}}\n  layers: [only]\ninput: {random: {shape: [2, 5, 8]}}\n" + more;
 }
 
@@ -35,9 +36,10 @@ TEST_F(Casts, ComputeInTheNewDtype) {
   for (const std::string attention :
        {"softmax", "{name: softmax, modifiers: [{softcap: 5}]}", "{name: softmax, position: rope}",
         "{name: softmax, position: alibi}", "{name: softmax, position: relative_bias}", "{name: softmax, qk_norm: l2}",
-        "retention", "linear", "sigmoid", "additive", "gated_delta", "talking_heads", "fourier"}) {
+        "retention", "linear", "sigmoid", "additive", "gated_delta", "talking_heads"}) {
     expect_equal_in_each_dtype(eight_wide("order: plain, attention: " + attention));
   }
+  expect_equal_in_each_dtype(eight_wide("order: plain, attention: fourier", "", "n_heads: null"));
   expect_equal_in_each_dtype(eight_wide("order: pre_norm, norm: rms_norm, attention: softmax, feed_forward: swiglu"));
 }
 

@@ -39,7 +39,7 @@ input: {tokens: [[1, 2, 3]]}
 /// One layer with the given block, plain unless it says otherwise; features of width 6 come in. Heads are given where
 /// the attention reads them.
 inline std::string layer(const std::string& block) {
-  const bool heads = block.find("causal_attention") == std::string::npos && block.find("simple") == std::string::npos;
+  const bool heads = block.find("softmax") != std::string::npos || block.find("multi_head") != std::string::npos;
   const std::string order = block.starts_with("order") ? "" : "order: plain, ";
   return std::string("name: one_layer\nmodel:\n  d_model: 6\n") + (heads ? "  n_heads: 2\n" : "") +
          "  context_length: 16\n  blocks: {only: {" + order + block +

@@ -33,7 +33,7 @@ tensor_io::Named weights(const bind::Plan& plan, const WeightRequest& request) {
   const auto model = model::build(plan);
   auto inputs = make_inputs(plan);
   Recorder recorder;
-  want_weights(recorder, *model, request);
+  want_weights(recorder, *model, inputs, request);
   inputs.recorder = &recorder;
   forward(*model, inputs);
   return recorded_weights(recorder, *model, request);

@@ -1,5 +1,5 @@
 // Whatever a component throws becomes an error that says whose it is.
-#include "model/guarded.h"
+#include "model/call_component.h"
 
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
