@@ -80,7 +80,7 @@ class Additive final : public QkvAttention {
     }
   };
 
-  static Claims claims(const Dims&, const Params& params) { return score_claims(params); }
+  static Claims claims(const Dims& dims, const Params& params) { return score_claims(dims, params); }
 
   static void check(const Dims& dims, const Params& params, Issues& issues) { check_scores(dims, params, issues); }
 

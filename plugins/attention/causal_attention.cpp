@@ -44,8 +44,6 @@ class CausalAttention final : public headwright::Attention {
     mask_ = register_buffer("mask", at::ones({dims.context_length, dims.context_length}).triu(1));
   }
 
-  headwright::Mask mask() const override { return headwright::Mask::causal(); }
-
   at::Tensor forward(const headwright::Inputs& inputs) override {
     const auto queries = W_query_(inputs.x);  // (batch, seq, d_out)
     const auto keys = W_key_(inputs.x);

@@ -42,7 +42,9 @@ class Differential final : public headwright::QkvAttention {
     }
   };
 
-  static headwright::Claims claims(const headwright::Dims&, const Params& params) { return score_claims(params); }
+  static headwright::Claims claims(const headwright::Dims& dims, const Params& params) {
+    return score_claims(dims, params);
+  }
 
   static void check(const headwright::Dims& dims, const Params& params, headwright::Issues& issues) {
     const auto d_head = d_head_of(dims);

@@ -104,8 +104,6 @@ class GatedDelta final : public Attention {
     return cache;
   }
 
-  Mask mask() const override { return Mask::causal(); }
-
   at::Tensor forward(const Inputs& in) override {
     if (in.x.size(1) == 0) return out_proj_(g_proj_(in.x));  // no token, no chunk
     const auto hidden = hidden_tokens(in);                   // (batch, seq, 1), or undefined

@@ -69,12 +69,15 @@ class Latent final : public headwright::Attention {
     }
   };
 
-  static headwright::Claims claims(const headwright::Dims&, const Params& params) {
+  static headwright::Claims claims(const headwright::Dims& dims, const Params& params) {
+    const auto* position = params.position.variant;
+    const bool by_length =
+        position != nullptr && position->claims(rotary_dims(dims, params), params.position.values).by_length;
     return {.causal = params.mask.hides_future(),
             .key_mask = true,
             .core = true,
             .cost = "O(seq^2 n_heads (d_nope + d_rope + d_value))",
-            .cache = params.mask.hides_future() && !params.mask.reads_length(),
+            .cache = params.mask.hides_future() && !params.mask.reads_length() && !by_length,
             .document_ids = params.mask.reads_documents(),
             .positions = static_cast<bool>(params.position),
             .reads = {.n_heads = true, .d_head = !(params.d_latent && params.d_nope)}};

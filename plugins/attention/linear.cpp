@@ -73,8 +73,6 @@ class Linear final : public Attention {
             .length = at::zeros({}, at::kLong)};
   }
 
-  Mask mask() const override { return causal_ ? Mask::causal() : Mask(); }
-
   at::Tensor forward(const Inputs& in) override {
     if (in.cache != nullptr && !causal_) {
       throw InputError("[linear] cache: got one, but without causal every token sees those to come");

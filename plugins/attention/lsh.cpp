@@ -75,8 +75,6 @@ class Lsh final : public Attention {
         "directions", at::randn({n_heads_, params.n_rounds, d_head_, params.n_buckets / 2}, generator, at::kFloat));
   }
 
-  Mask mask() const override { return params_.causal ? Mask::causal() : Mask(); }
-
   at::Tensor forward(const Inputs& inputs) override {
     const auto qk = split_heads(qk_proj_(inputs.x), n_heads_);  // (batch, n_heads, seq, d_head)
     const auto v = split_heads(v_proj_(inputs.x), n_heads_);

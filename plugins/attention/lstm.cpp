@@ -55,8 +55,6 @@ class Lstm final : public Attention {
     return {.tensors = {{"h", zeros()}, {"c", zeros()}}, .length = at::zeros({}, at::kLong)};
   }
 
-  Mask mask() const override { return Mask::causal(); }
-
   at::Tensor forward(const Inputs& inputs) override {
     if (inputs.x.size(1) == 0) return at::linear(inputs.x, weights_[0].slice(0, 0, d_out_));  // no token, no state
     if (inputs.cache != nullptr || inputs.document_ids.defined()) return go_on(inputs);

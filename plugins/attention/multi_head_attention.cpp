@@ -59,8 +59,6 @@ class MultiHeadAttention final : public Attention {
     if (p.causal) mask_ = register_buffer("mask", at::ones({dims.context_length, dims.context_length}).triu(1));
   }
 
-  Mask mask() const override { return mask_.defined() ? Mask::causal() : Mask(); }
-
   at::Tensor forward(const Inputs& in) override {
     const auto q = split_heads(W_query_(in.x), n_heads_);  // (batch, n_heads, seq, d_head)
     const auto k = split_heads(W_key_(in.x), n_heads_), v = split_heads(W_value_(in.x), n_heads_);

@@ -47,8 +47,6 @@ class MultiHeadWrapper final : public Attention {
     }
   }
 
-  Mask mask() const override { return Mask::causal(); }
-
   at::Tensor forward(const Inputs& inputs) override {
     std::vector<at::Tensor> contexts;
     for (auto& head : heads_) {

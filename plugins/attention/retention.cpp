@@ -93,8 +93,6 @@ class Retention final : public Attention {
             .length = at::zeros({}, at::kLong)};
   }
 
-  Mask mask() const override { return Mask::causal(); }
-
   at::Tensor forward(const Inputs& in) override {
     const auto type = wide(in.x.scalar_type());
     const auto positions = positions_of(in);

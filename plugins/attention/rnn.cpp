@@ -53,8 +53,6 @@ class Rnn final : public Attention {
     return {.tensors = {{"h", at::zeros({batch, d_out_}, weights_[0].options())}}, .length = at::zeros({}, at::kLong)};
   }
 
-  Mask mask() const override { return Mask::causal(); }
-
   at::Tensor forward(const Inputs& inputs) override {
     if (inputs.x.size(1) == 0) return at::linear(inputs.x, weights_[0].slice(0, 0, d_out_));  // no token, no state
     if (inputs.cache != nullptr || inputs.document_ids.defined()) return go_on(inputs);

@@ -35,8 +35,8 @@ class Sigmoid final : public headwright::QkvAttention {
     }
   };
 
-  static headwright::Claims claims(const headwright::Dims&, const Params& params) {
-    auto claims = score_claims(params);
+  static headwright::Claims claims(const headwright::Dims& dims, const Params& params) {
+    auto claims = score_claims(dims, params);
     claims.cache &= params.sigmoid_bias.has_value();
     return claims;
   }

@@ -37,8 +37,8 @@ class Softmax final : public QkvAttention {
     }
   };
 
-  static Claims claims(const Dims&, const Params& params) {
-    auto claims = score_claims(params);
+  static Claims claims(const Dims& dims, const Params& params) {
+    auto claims = score_claims(dims, params);
     if (params.mask.is_sparse()) claims.cost = "O(seq visible d_model)";
     return claims;
   }

@@ -22,8 +22,8 @@ class TalkingHeads final : public QkvAttention {
     }
   };
 
-  static Claims claims(const Dims&, const Params& params) {
-    auto claims = score_claims(params);
+  static Claims claims(const Dims& dims, const Params& params) {
+    auto claims = score_claims(dims, params);
     claims.cost = "O(seq^2 d_model n_kv_heads)";
     return claims;
   }

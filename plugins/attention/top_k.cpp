@@ -35,8 +35,8 @@ class TopK final : public headwright::QkvAttention {
     }
   };
 
-  static headwright::Claims claims(const headwright::Dims&, const Params& params) {
-    auto claims = score_claims(params);
+  static headwright::Claims claims(const headwright::Dims& dims, const Params& params) {
+    auto claims = score_claims(dims, params);
     claims.core = false;  // no kernel sorts
     claims.cost = "O(seq^2 (d_model + n_heads log seq))";
     return claims;

@@ -50,6 +50,12 @@ class RelativeBias final : public headwright::Position {
       issues.add("max_distance", "got " + std::to_string(params.max_distance) + ", expected more than the " +
                                      std::to_string(near) + " distances with a class of their own");
     }
+    const auto far = params.n_buckets / (params.bidirectional ? 2 : 1) - near;
+    if (far == 1 && params.max_distance != Params().max_distance) {
+      issues.add("max_distance", "got " + std::to_string(params.max_distance) + ", which has no effect with " +
+                                     "n_buckets = " + std::to_string(params.n_buckets) + ": all distances past " +
+                                     std::to_string(near) + " share one class; leave it out");
+    }
   }
 
   RelativeBias(const headwright::Dims& dims, const Params& params) : params_(params) {

@@ -84,13 +84,19 @@ class Rope final : public headwright::Position {
     }
   };
 
-  static headwright::Claims claims(const headwright::Dims&, const Params&) {
-    return {.rotate = true, .cost = "O(seq n_heads d_head)"};
+  static headwright::Claims claims(const headwright::Dims&, const Params& params) {
+    return {.rotate = true, .cost = "O(seq n_heads d_head)", .by_length = by_length(params)};
   }
 
   static void check(const headwright::Dims& dims, const Params& params, headwright::Issues& issues) {
     check_channels(dims, params, issues);
     check_scaling(params, issues);
+    const auto trained = params.original_context_length.value_or(0);
+    if (by_length(params) && dims.context_length > 0 && trained >= dims.context_length) {
+      issues.add("original_context_length", "got " + std::to_string(trained) + ", but no sequence is longer than " +
+                                                "context_length = " + std::to_string(dims.context_length) +
+                                                ", so that " + params.scaling + " has no effect");
+    }
     if (params.scaling == "longrope") check_longrope(dims, params, issues);
     if (params.scaling == "yarn" && beta_slow(params) >= beta_fast(params)) {
       issues.add(params.beta_slow ? "beta_slow" : "beta_fast", "expected beta_slow less than beta_fast");
@@ -127,6 +133,9 @@ class Rope final : public headwright::Position {
   }
 
  private:
+  /// One angle within the trained context, another beyond it.
+  static bool by_length(const Params& params) { return params.scaling == "dynamic" || params.scaling == "longrope"; }
+
   struct Turn {
     at::Tensor cos, sin;  // (seq, pairs) or (batch, 1, seq, pairs)
   };
@@ -210,7 +219,6 @@ class Rope final : public headwright::Position {
   }
 
   /// Tokens up to the last position, of each row by itself, so that none depends on its neighbours: (1) or (batch, 1).
-  /// Keys in a cache keep the angles that they were turned with, as in transformers.
   static at::Tensor length_of(const at::Tensor& q_positions, const at::Tensor& k_positions) {
     const auto last = [](const at::Tensor& positions) {
       return at::constant_pad_nd(positions, {0, 1}, 0).amax(-1, /*keepdim=*/true);  // of no tokens: 0

@@ -37,6 +37,13 @@ struct Layer {
   std::int64_t q_len = 0, k_len = 0;
 };
 
+/// What a layer shows by its mask, and by being causal whatever its parameters.
+Mask mask_of(const model::AttentionAt& attention) {
+  const auto mask = attention.module->mask();
+  if (!attention.plan->claims.causal || mask.hides_future()) return mask;
+  return mask.sees_everything() ? Mask::causal() : Mask::all({Mask::causal(), mask});
+}
+
 /// Every attention with the mask that it says it has, an encoder's first.
 std::vector<Layer> all_layers(const bind::ModelPlan& plan) {
   const auto model = model::without_memory([&] { return std::make_shared<model::Model>(plan); });
@@ -44,7 +51,7 @@ std::vector<Layer> all_layers(const bind::ModelPlan& plan) {
   for (const auto& attention : model->attentions()) {
     auto source = attention.in_encoder ? Source::memory : Source::tokens;
     if (attention.plan->claims.memory) source = Source::tokens_to_memory;
-    layers.push_back({attention.path, source, {.mask = attention.module->mask()}});
+    layers.push_back({attention.path, source, {.mask = mask_of(attention)}});
   }
   return layers;
 }

@@ -80,7 +80,8 @@ class HEADWRIGHT_API Attention : public torch::nn::Module {
   /// Which kernel computes this layer, and why. Variants outside the core compute their own scores.
   virtual KernelChoice kernel() const;
 
-  /// Which keys a token sees, whatever says so: a parameter, or the variant itself. Every key unless it says otherwise.
+  /// Which keys a token sees by its parameters; every key unless it says otherwise. That a variant is causal whatever
+  /// its parameters stands in its claims.
   virtual Mask mask() const;
 
   /// Claim `cache`: an empty cache for `batch` sequences of up to `capacity` tokens, in the dtype and on the device of
@@ -157,7 +158,7 @@ class HEADWRIGHT_API QkvAttention : public Attention {
   static void check_scores(const Dims& dims, const ScoreOptions& options, Issues& issues);
 
   /// What follows from these options for a variant on the attention core, at a cost of O(seq^2 d_model).
-  static Claims score_claims(const ScoreOptions& options);
+  static Claims score_claims(const Dims& dims, const ScoreOptions& options);
 
  protected:
   QkvAttention(const Dims& dims, const QkvOptions& options);

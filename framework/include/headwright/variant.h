@@ -67,6 +67,8 @@ struct Claims {
   bool matrix = false;                   // embedding: has a (vocab_size, d_model) matrix that others may share
   bool tied = false;                     // embedding, head: shares the matrix of the model's embedding
   bool pools = false;                    // head: one vector for each sequence, (batch, d_out)
+  bool by_length = false;                // position: what a token gets depends on the tokens after it, so no cache can
+                                         // hold it
 };
 
 /// A claim that holds or does not, as it is printed, exported and asked for: declared once.

@@ -21,6 +21,8 @@ struct Row {
 };
 
 bool always(const Subject&) { return true; }
+/// In a few tokens not everything can show.
+bool has_tokens(const Subject& subject) { return subject.many() >= 16; }
 bool is_attention(const Subject& subject) { return subject.variant.kind == Kind::attention; }
 bool is_position(const Subject& subject) { return subject.variant.kind == Kind::position; }
 /// Whose sizes a position reads is up to the attention that holds it.
@@ -58,6 +60,8 @@ bool takes_window(const Subject& subject) {
   return by_size || subject.row("mask", ParamType::mask) != nullptr;
 }
 bool has_heads(const Subject& subject) { return is_attention(subject) && groups_heads(subject); }
+/// A bias changes scores, which later keys are a part of.
+bool gives_each_token(const Subject& subject) { return is_position(subject) && !subject.claims.bias; }
 bool takes_positions(const Subject& subject) {
   const bool stem = subject.variant.kind == Kind::embedding && subject.per_token();
   return stem || (is_attention(subject) && !subject.claims.memory);
@@ -68,7 +72,7 @@ bool per_token(const Subject& subject) {
 
 constexpr std::array kRows{
     Row{"documented", "a summary, a source, and a phrase for every parameter", always, documented},
-    Row{"options", "every parameter that is accepted changes something", always, every_option_does_something},
+    Row{"options", "every parameter that is accepted changes something", has_tokens, every_option_does_something},
     Row{"sizes", "it reads the sizes that it claims to read, and no other", claims_sizes, sizes_read},
     Row{"parameters", "every value is refused or works", always, every_value_is_refused_or_works},
     Row{"shape", "(batch, seq, d_out) at several sizes", always, shape},
@@ -90,6 +94,8 @@ constexpr std::array kRows{
     Row{"cache", "a sequence fed piece by piece equals the same sequence at once", claims_cache, cached},
     Row{"tokens", "each token on its own", per_token, tokens_independent},
     Row{"positions", "the output follows the positions that are given", is_position, positions_followed},
+    Row{"growing", "what a token gets stays as the sequence grows, but for by_length", gives_each_token,
+        kept_as_it_grows},
     Row{"positions", "it follows positions that are given where it claims to", takes_positions, positions_taken},
     Row{"gradients", "equal to central differences in float64", claims_gradient, gradients},
     Row{"dtypes", "float64, float32, bfloat16 and float16 stay what they are, and near float64", always, dtypes},

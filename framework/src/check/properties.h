@@ -31,6 +31,7 @@ std::string window(const Subject& subject);
 std::string mask_told(const Subject& subject);
 std::string tokens_independent(const Subject& subject);
 std::string positions_followed(const Subject& subject);
+std::string kept_as_it_grows(const Subject& subject);
 
 // documents.cpp
 std::string documents(const Subject& subject);

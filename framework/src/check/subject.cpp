@@ -80,7 +80,8 @@ Module Subject::make(at::ScalarType dtype, std::uint64_t seed) const {
 }
 
 void Subject::tie(torch::nn::Module& module) const {
-  const auto matrix = at::randn({dims.vocab_size, dims.d_model}).requires_grad_();
+  const auto rows = variant.kind == Kind::head ? d_out() : dims.vocab_size;
+  const auto matrix = at::randn({rows, dims.d_model}).requires_grad_();
   if (variant.kind == Kind::head) as<Head>(module).tie(matrix);
   else as<Embedding>(module).tie(matrix);
 }

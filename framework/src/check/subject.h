@@ -27,7 +27,7 @@ class Subject {
   /// The same variant with one value changed.
   Subject with(const std::string& row, const Value& value) const;
 
-  /// A module in eval mode, its parameters drawn from `seed`; what is tied gets a matrix (dims.vocab_size, d_model).
+  /// A module in eval mode, its parameters drawn from `seed`; what is tied gets a matrix of its own.
   Module make(at::ScalarType dtype = at::kDouble, std::uint64_t seed = 123) const;
 
   /// Why the kernel that the dims force cannot compute this, in eval or in training; empty = it can.

@@ -217,9 +217,6 @@ std::string mask_told(const Subject& subject) {
   const auto module = subject.make();
   const auto& attention = dynamic_cast<const Attention&>(*module);
   const auto mask = attention.mask();
-  if (subject.claims.causal && !mask.hides_future()) {
-    return "it is causal, but mask() says " + (mask.sees_everything() ? "that all is visible" : mask.to_string());
-  }
   const at::NoGradGuard no_grad;
   const auto inputs = subject.draw(1, subject.longest());
   const auto& source = subject.claims.memory ? inputs.memory : inputs.x;
@@ -254,6 +251,19 @@ std::string tokens_independent(const Subject& subject) {
       return "the output at position " + std::to_string(other) + " depends on token " + std::to_string(token);
   }
   return "";
+}
+
+std::string kept_as_it_grows(const Subject& subject) {
+  const auto module = subject.make();
+  const auto inputs = subject.draw(2, subject.many());
+  const auto length = inputs.x.size(1);
+  auto shorter = inputs;
+  shorter.x = inputs.x.slice(1, 0, length / 2);
+  const auto far = difference(subject.call(*module, shorter), subject.call(*module, inputs).slice(1, 0, length / 2));
+  const bool by_length = far > kFloat64Noise;
+  if (by_length == subject.claims.by_length || length < 2) return "";
+  return by_length ? "what a token gets depends on the tokens after it, and the claims do not say by_length"
+                   : "it claims by_length, and a token gets the same whatever comes after it";
 }
 
 std::string positions_followed(const Subject& subject) {

@@ -85,6 +85,7 @@ const std::vector<ClaimRow>& claim_rows() {
       {"matrix", "has a matrix to share", &Claims::matrix},
       {"tied", "shares the embedding's matrix", &Claims::tied},
       {"pools", "one vector for each sequence", &Claims::pools},
+      {"by_length", "depends on the sequence's length", &Claims::by_length},
       {"differentiable", "not differentiable", &Claims::differentiable, true},
       {"dynamic_export", "exports one shape only", &Claims::dynamic_export, true},
   };

@@ -200,14 +200,16 @@ Scoring QkvAttention::scoring(const Inputs& inputs, const ScoreOptions& options)
   return scoring;
 }
 
-Claims QkvAttention::score_claims(const ScoreOptions& options) {
+Claims QkvAttention::score_claims(const Dims& dims, const ScoreOptions& options) {
   const bool causal = options.mask.hides_future() && !options.cross;
+  const auto* position = options.position.variant;
+  const bool by_length = position != nullptr && position->claims(dims, options.position.values).by_length;
   return {.causal = causal,
           .memory = options.cross,
           .key_mask = true,
           .core = true,
           .cost = "O(seq^2 d_model)",
-          .cache = causal && !options.mask.reads_length(),
+          .cache = causal && !options.mask.reads_length() && !by_length,
           .document_ids = options.mask.reads_documents(),
           .positions = static_cast<bool>(options.position),
           .reads = {.n_heads = true, .n_kv_heads = true, .d_head = true, .d_memory = options.cross}};
