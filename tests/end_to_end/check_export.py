@@ -50,7 +50,7 @@ def check_names(module, report):
     shared = {"head.weight": model.get("head"),
               "encoder.embedding.token.weight": (model.get("encoder") or {}).get("embedding")}
     for name, section in shared.items():
-        if section and section["tied"]:
+        if section and section.get("tied"):
             assert state[name].data_ptr() == state["embedding.token.weight"].data_ptr(), f"{name}: tied weights came apart"
 
 

@@ -60,6 +60,7 @@ TEST_F(Errors, OfEveryCommandAreOneJsonObject) {
                                                    {"check", "check sofmax"},
                                                    {"new-plugin", "new-plugin class --kind norm"},
                                                    {"schema", nowhere + "schema -o schema.json"},
+                                                   {"seal", "seal nowhere.so"},
                                                    {"inspect", "inspect nowhere.pt"},
                                                    {"doctor", nowhere + "doctor"},
                                                    {"completion", "completion tcsh"}};

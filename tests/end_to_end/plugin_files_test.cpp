@@ -33,7 +33,7 @@ class PluginFiles : public TemporaryFolder {
   /// A config of one layer, in its own file.
   fs::path config(const std::string& attention, const std::string& more = "") {
     return file_with(attention + ".yaml",
-                     "name: one\nmodel:\n  d_model: 8\n  n_heads: 2\n  blocks: {only: {order: plain, "
+                     "name: one\nmodel:\n  d_model: 8\n  blocks: {only: {order: plain, "
                      "attention: " +
                          attention + "}}\n  layers: [only]\n" + more + "input: {random: {shape: [1, 3, 8]}}\n");
   }

@@ -34,13 +34,14 @@ void default_cross(SlotKeys& keys, const Node& owner, Node& resolved) {
 
 // --- the short orders ---------------------------------------------------------------------------
 
-void check_short(Reader& reader, const Block& block) {
+/// whole: no key of the block is in doubt, such as one that is misspelt and gives what seems to be missing.
+void check_short(Reader& reader, const Block& block, bool whole) {
   const auto& order = block.keys.order;
   const auto has = [&](const char* key) { return given(*block.node, key); };
   const auto refuse = [&](const std::string& at, const std::string& key, const std::string& message) {
     reader.report(mark_of(*block.node, at), below(block.path, key), message);
   };
-  if (!has("attention") && !has("cross_attention") && !has("feed_forward")) {
+  if (whole && !has("attention") && !has("cross_attention") && !has("feed_forward")) {
     reader.report(block.node->mark, block.path, "does nothing: give it an attention, a feed_forward, or both");
   }
   if (order != "plain" && !has("norm")) {
@@ -219,13 +220,15 @@ bool components_read(const Block& block) {
 }
 
 Block read_block(Reader& reader, const Node& value, const std::string& path, Node& resolved) {
+  const auto problems = reader.problems.size();
   Block block{read_section<BlockKeys>(reader, block_table(), value, path, resolved), {}, &value, path};
+  const bool whole = reader.problems.size() == problems;
   block.readable = components_read(block);
   if (given(value, "sublayers")) {
     block.readable &= read_long(reader, *value.find("sublayers"), block, resolved);
     return block;
   }
-  check_short(reader, block);
+  check_short(reader, block, whole);
   if (!block.readable) return block;
   default_cross(block.keys, value, resolved);
   expand_short(block);

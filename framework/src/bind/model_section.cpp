@@ -145,7 +145,9 @@ void check_encoder(Reader& reader, const Section& model, const ModelPlan& plan) 
 
 /// Learned latents stand in the place of an input, and something has to fill them.
 void check_latents(Reader& reader, const ModelPlan& plan) {
-  if (plan.takes_x() || plan.blocks.empty() || plan.takes_memory()) return;
+  const auto attentions = walk_attentions(plan);
+  const bool filled = std::ranges::any_of(attentions, [](const Place& place) { return place.claims->memory; });
+  if (plan.takes_x() || plan.blocks.empty() || filled) return;
   reader.report(plan.embedding.mark, plan.embedding.written_at,
                 "takes no input, so a layer has to read a memory; give a block a cross_attention");
 }

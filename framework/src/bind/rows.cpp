@@ -95,7 +95,7 @@ RowValues read_rows(Reader& reader, const Rows& rows, const Node& map, const std
 
 std::string with_article(Kind kind) {
   const auto name = to_string(kind);
-  return (name.starts_with('a') ? "an " : "a ") + std::string(name);
+  return (name.starts_with('a') || name.starts_with('e') ? "an " : "a ") + std::string(name);
 }
 
 bool expect_map(Reader& reader, const Node& node, const std::string& path, const std::string& expected) {
