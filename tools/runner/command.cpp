@@ -70,11 +70,11 @@ void InputOptions::add_to(CLI::App& command) {
       ->excludes(from_tokens);
 }
 
-std::optional<run::InputChoice> InputOptions::choice() const {
-  using Key = run::InputChoice::Key;
-  if (!file.empty()) return run::InputChoice{Key::file, file};
-  if (!tokens.empty()) return run::InputChoice{Key::tokens, tokens};
-  if (!random.empty()) return run::InputChoice{Key::random, random};
+std::optional<bind::InputChoice> InputOptions::choice() const {
+  using Key = bind::InputChoice::Key;
+  if (!file.empty()) return bind::InputChoice{Key::file, file};
+  if (!tokens.empty()) return bind::InputChoice{Key::tokens, tokens};
+  if (!random.empty()) return bind::InputChoice{Key::random, random};
   return {};
 }
 

@@ -42,7 +42,7 @@ struct InputOptions {
   std::string file, tokens, random;
 
   void add_to(CLI::App& command);
-  std::optional<run::InputChoice> choice() const;
+  std::optional<bind::InputChoice> choice() const;
 };
 
 /// Throws InputError where two of the files are one: what is written last would be all that stays. Empty = not given.

@@ -2,33 +2,17 @@
 #include <algorithm>
 #include <iostream>
 
-#include "bind/effective.h"
+#include "bind/config.h"
 #include "bind/schema.h"
 #include "commands.h"
 #include "exit_code.h"
 #include "model/build.h"
 #include "print.h"
 #include "reports.h"
-#include "spec/emit.h"
 #include "support/text.h"
 
 namespace headwright::runner {
 namespace {
-
-using spec::Node;
-
-std::string place(const spec::Mark& mark) {
-  return mark.line == 0 ? mark.file : mark.file + ":" + std::to_string(mark.line) + ":" + std::to_string(mark.column);
-}
-
-/// Where each value came from, by path. Lists are one value.
-void origins(const Node& node, const std::string& path, std::vector<std::pair<std::string, std::string>>& found) {
-  if (node.type != Node::Type::map) {
-    found.emplace_back(path, place(node.mark));
-    return;
-  }
-  for (const auto& [key, mark, value] : node.entries) origins(value, path.empty() ? key : path + "." + key, found);
-}
 
 /// The blocks of a stack, each once, by name.
 std::vector<const bind::BlockPlan*> distinct_blocks(const bind::StackPlan& stack) {
@@ -113,11 +97,9 @@ std::string cache_text(const model::CacheFootprint& cache) {
 
 Json as_json(const bind::Plan& plan, const model::Footprint& footprint) {
   Json object;
-  object["config"] = bind::as_json(plan.resolved);
-  std::vector<std::pair<std::string, std::string>> found;
-  origins(plan.resolved, "", found);
+  object["config"] = bind::as_json(plan);
   object["origins"] = Json::object();
-  for (const auto& [path, origin] : found) object["origins"][path] = origin;
+  for (const auto& [path, origin] : bind::origins(plan)) object["origins"][path] = origin;
   object["parameters"]["total"] = footprint.parameters;
   object["parameters"]["modules"] = Json::object();
   for (const auto& [path, count] : footprint.modules) object["parameters"]["modules"][path] = count;
@@ -132,19 +114,11 @@ Json as_json(const bind::Plan& plan, const model::Footprint& footprint) {
   return object;
 }
 
-/// Which values nobody wrote and no default gives.
-std::string remark(const Node& node) {
-  const bool computed = node.mark.file == bind::computed_mark().file;
-  return computed || node.mark.file == bind::computed_by_layer_mark().file ? node.mark.file : "";
-}
-
 void print(const bind::Plan& plan, const model::Footprint& footprint, bool with_origins) {
-  std::cout << spec::emit(plan.resolved, remark) << '\n';
+  std::cout << bind::annotated_text(plan) << '\n';
   if (with_origins) {
-    std::vector<std::pair<std::string, std::string>> found;
-    origins(plan.resolved, "", found);
     std::vector<std::vector<std::string>> rows{{"VALUE", "COMES FROM"}};
-    for (auto& [path, origin] : found) rows.push_back({path, origin});
+    for (const auto& [path, origin] : bind::origins(plan)) rows.push_back({path, origin});
     std::cout << table_text(rows) << '\n';
   }
   if (plan.model.encoder) print_blocks(*plan.model.encoder, "encoder.");

@@ -7,11 +7,8 @@
 #include <charconv>
 #include <optional>
 
-#include "bind/input_section.h"
-#include "bind/reader.h"
 #include "headwright/errors.h"
 #include "run/forward.h"
-#include "spec/load.h"
 #include "support/text.h"
 
 namespace headwright::bench {
@@ -111,32 +108,26 @@ std::int64_t width_of(const bind::Wanted& wanted) {
   return wanted.takes == Takes::tokens || wanted.item_shape.empty() ? 0 : wanted.item_shape.front();
 }
 
-std::int64_t width_of_input(const bind::ModelPlan& model) { return width_of(bind::wanted_input(model)); }
-
-std::int64_t width_of_memory(const bind::ModelPlan& model) { return width_of(bind::wanted_memory(model)); }
-
 /// Random tensors of the same lengths in place of an input that does not fit the model. Its masks go with it.
 bind::InputPlan fitting(const bind::InputPlan& own, const bind::ModelPlan& model) {
   bind::InputPlan input;
   const auto x = shape_of(own.x), memory = shape_of(own.memory);
   if (x.size() < 2) return input;
-  input.x = random_tensor(x[0], x[1], width_of_input(model), own.x.mark);
-  if (memory.size() >= 2) input.memory = random_tensor(x[0], memory[1], width_of_memory(model), own.memory.mark);
+  input.x = random_tensor(x[0], x[1], width_of(bind::wanted_input(model)), own.x.mark);
+  if (memory.size() >= 2)
+    input.memory = random_tensor(x[0], memory[1], width_of(bind::wanted_memory(model)), own.memory.mark);
   input.document_ids = own.document_ids;
   take_documents(input.document_ids, x[0], x[1]);
   return input;
 }
 
 /// A config whose own input does not fit: read without it, then with one that does.
-run::Session open_with_fitting_input(spec::Node root, const run::Request& request) {
-  const auto given = *root.find("input");
-  std::erase_if(root.entries, [](const spec::Entry& entry) { return entry.key == "input"; });
-  auto session = run::open(root, request.plugin_path);
-  bind::Reader reader{*session.registry, {}};
-  spec::Node resolved;
-  const auto own = bind::read_input(reader, &given, session.plan.model, resolved);
+run::Session open_with_fitting_input(const bind::Config& config, const run::Request& request) {
+  auto session = run::open(config.without_input(), request.plugin_path);
+  std::vector<Problem> problems;
+  const auto own = config.input_for(session.plan.model, *session.registry, problems);
   session.plan.input = fitting(own, session.plan.model);
-  if (session.plan.input.x.from == From::nothing) throw ConfigError(std::move(reader.problems));
+  if (session.plan.input.x.from == From::nothing) throw ConfigError(std::move(problems));
   return session;
 }
 
@@ -184,20 +175,19 @@ std::vector<std::string> overrides_of(const BenchPoint& point) {
 
 run::Session open_at(run::Request request, const BenchPoint& point) {
   for (auto& assignment : overrides_of(point)) request.overrides.push_back(std::move(assignment));
-  auto root = spec::load(request.config);
-  for (const auto& assignment : request.overrides) spec::apply_override(root, assignment);
+  const auto config = run::load(request);
   try {
-    auto session = run::open(root, request.plugin_path);
+    auto session = run::open(config, request.plugin_path);
     auto& plan = session.plan;
     const bool replaced = size_at(point, "seq_len") || size_at(point, "batch_size");
-    const bool x_fits = point.empty() || replaced || fits(plan.input.x, width_of_input(plan.model));
-    const bool memory_fits = point.empty() || fits(plan.input.memory, width_of_memory(plan.model));
+    const bool x_fits = point.empty() || replaced || fits(plan.input.x, width_of(bind::wanted_input(plan.model)));
+    const bool memory_fits = point.empty() || fits(plan.input.memory, width_of(bind::wanted_memory(plan.model)));
     if (!x_fits || !memory_fits) plan.input = fitting(plan.input, plan.model);
     return session;
   } catch (const ConfigError& error) {
-    if (point.empty() || root.find("input") == nullptr || !is_a_misfit(error)) throw;
+    if (point.empty() || !config.has_input() || !is_a_misfit(error)) throw;
   }
-  return open_with_fitting_input(std::move(root), request);
+  return open_with_fitting_input(config, request);
 }
 
 }  // namespace headwright::bench

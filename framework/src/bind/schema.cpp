@@ -229,6 +229,8 @@ Json as_json(const spec::Node& node) {
   return node.text;
 }
 
+Json as_json(const Plan& plan) { return as_json(plan.resolved); }
+
 Json schema(registry::Registry& registry) {
   Json root = object(top_table(), {{"model", reference("model")},
                                    {"run", optional_section(object(run_table().rows))},

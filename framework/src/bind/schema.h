@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "bind/plan.h"
 #include "registry/registry.h"
 #include "spec/node.h"
 
@@ -14,6 +15,7 @@ nlohmann::ordered_json schema(registry::Registry& registry);
 
 /// What a config says, as JSON.
 nlohmann::ordered_json as_json(const spec::Node& node);
+nlohmann::ordered_json as_json(const Plan& plan);  // with every value
 
 /// Tables of every key of the framework.
 std::string markdown();

@@ -4,11 +4,10 @@
 #include <algorithm>
 #include <optional>
 
-#include "bind/rows.h"
+#include "bind/assignments.h"
 #include "check/subject.h"
 #include "headwright/attend.h"
 #include "headwright/errors.h"
-#include "spec/load.h"
 #include "support/text.h"
 
 namespace headwright::check {
@@ -58,72 +57,39 @@ std::vector<ParamSpec> rows_for(const VariantSpec& variant) {
   return rows;
 }
 
-class Checker {
- public:
-  Checker(const VariantSpec& variant, registry::Registry& registry, const std::vector<std::string>& assignments)
-      : variant_(variant), reader_{registry, {}}, given_(bind::map_node({.file = "--set"})) {
-    for (const auto& assignment : assignments) spec::apply_override(given_, assignment);
+void check_kernel(const VariantSpec& variant, const Settings& settings, bind::Assignments& given) {
+  const auto& kernel = settings.dims.kernel;
+  if (kernel == "auto") return;
+  auto known = kernel_names();
+  known.insert(known.begin(), "auto");
+  if (std::ranges::find(known, kernel) == known.end()) {
+    given.report("kernel",
+                 "no kernel is called '" + support::printable(kernel) + "' (known: " + support::join(known, ", ") + ")",
+                 support::nearest(kernel, known).value_or(""));
+    return;
   }
-
-  Settings read() {
-    const auto rows = rows_for(variant_);
-    auto resolved = bind::map_node(bind::default_mark());
-    auto read =
-        bind::read_rows(reader_, {rows, {}, "parameter of '" + variant_.name + "', and no size"}, given_, "", resolved);
-    throw_problems();
-    Settings settings{params_from<Sizes>(read.values).dims(), std::move(read.values)};
-    settings.values.resize(variant_.params.size());  // the sizes stand behind them
-    check(settings);
-    throw_problems();
-    return settings;
+  const Subject subject(variant, settings.dims, settings.values);
+  if (!subject.claims.core) {
+    given.report("kernel", "has no effect: '" + variant.name + "' is not computed by the attention core");
+  } else if (const auto obstacle = subject.kernel_obstacle(); !obstacle.empty()) {
+    given.report("kernel", obstacle);
   }
-
- private:
-  void report(const std::string& key, const std::string& message, const std::string& suggestion = "") {
-    const auto* value = given_.find(key.substr(0, key.find('.')));
-    reader_.report(value == nullptr ? given_.mark : value->mark, key, message, suggestion);
-  }
-
-  void check(const Settings& settings) {
-    Issues issues;
-    variant_.check(settings.dims, settings.values, issues);
-    for (const auto& [name, message] : issues.items()) report(name, message);
-    if (reader_.problems.empty()) check_kernel(settings);
-  }
-
-  void check_kernel(const Settings& settings) {
-    const auto& kernel = settings.dims.kernel;
-    if (kernel == "auto") return;
-    auto known = kernel_names();
-    known.insert(known.begin(), "auto");
-    if (std::ranges::find(known, kernel) == known.end()) {
-      report("kernel",
-             "no kernel is called '" + support::printable(kernel) + "' (known: " + support::join(known, ", ") + ")",
-             support::nearest(kernel, known).value_or(""));
-      return;
-    }
-    const Subject subject(variant_, settings.dims, settings.values);
-    if (!subject.claims.core) {
-      report("kernel", "has no effect: '" + variant_.name + "' is not computed by the attention core");
-    } else if (const auto obstacle = subject.kernel_obstacle(); !obstacle.empty()) {
-      report("kernel", obstacle);
-    }
-  }
-
-  void throw_problems() const {
-    if (!reader_.problems.empty()) throw ConfigError(reader_.problems);
-  }
-
-  const VariantSpec& variant_;
-  bind::Reader reader_;
-  spec::Node given_;
-};
+}
 
 }  // namespace
 
 Settings read_settings(const VariantSpec& variant, registry::Registry& registry,
                        const std::vector<std::string>& assignments) {
-  return Checker(variant, registry, assignments).read();
+  bind::Assignments given(registry, assignments);
+  auto values = given.read({rows_for(variant), {}, "parameter of '" + variant.name + "', and no size"});
+  Settings settings{params_from<Sizes>(values).dims(), std::move(values)};
+  settings.values.resize(variant.params.size());  // the sizes stand behind them
+  Issues issues;
+  variant.check(settings.dims, settings.values, issues);
+  for (const auto& [name, message] : issues.items()) given.report(name, message);
+  if (given.is_sound()) check_kernel(variant, settings, given);
+  given.throw_problems();
+  return settings;
 }
 
 }  // namespace headwright::check

@@ -8,11 +8,11 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "bind/config.h"
 #include "exporter/formats.h"
 #include "exporter/metadata.h"
 #include "headwright/errors.h"
 #include "model/build.h"
-#include "spec/emit.h"
 #include "support/hash.h"
 #include "support/text.h"
 #include "tensor_io/tensor_io.h"
@@ -100,7 +100,7 @@ std::string unread_text(const tensor_io::SafetensorsHeader& header) {
 Report write_safetensors(model::Model& model, const bind::Plan& plan, const std::filesystem::path& path) {
   const auto all = collect(model);
   Report report{.file = path.string(), .format = "safetensors", .parameters = model::count_parameters(model)};
-  Metadata metadata{{"format", "pt"}, {kConfig, spec::emit(plan.resolved)}, {kMetadata, metadata_text(report)}};
+  Metadata metadata{{"format", "pt"}, {kConfig, bind::text_of(plan)}, {kMetadata, metadata_text(report)}};
   if (!all.tied.empty()) metadata[kTied] = nlohmann::json(all.tied).dump();
   report.sha256 = metadata[kDigest] = digest_of(all.tensors, metadata);
   tensor_io::write_safetensors(path, all.tensors, metadata);

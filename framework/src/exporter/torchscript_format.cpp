@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "bind/config.h"
 #include "exporter/archive.h"
 #include "exporter/formats.h"
 #include "exporter/metadata.h"
@@ -11,7 +12,6 @@
 #include "exporter/verify.h"
 #include "headwright/errors.h"
 #include "model/build.h"
-#include "spec/emit.h"
 #include "support/files.h"
 #include "tensor_io/tensor_io.h"
 
@@ -57,7 +57,7 @@ Sizes sizes_for(const bind::Plan& plan) {
 }
 
 void serialise(const Script& script, const bind::Plan& plan, const Report& report, support::AtomicFile& draft) {
-  const torch::jit::ExtraFilesMap texts{{kConfig, spec::emit(plan.resolved)}, {kMetadata, metadata_text(report)}};
+  const torch::jit::ExtraFilesMap texts{{kConfig, bind::text_of(plan)}, {kMetadata, metadata_text(report)}};
   Sink sink(draft);
   torch::jit::ExportModule(
       script.module, [&](const void* data, std::size_t size) { return sink.write(data, size); }, texts);

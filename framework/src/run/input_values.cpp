@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 
+#include "bind/config.h"
 #include "headwright/errors.h"
 #include "model/build.h"
 #include "support/text.h"
@@ -46,17 +47,9 @@ void check(const bind::Plan& plan, const bind::TensorSource& source, const std::
   const auto values = at::tensor(source.values, at::kDouble);
   const auto misfit = first_misfit(values, dtype);
   if (!misfit) return;
-  const auto* node = &plan.resolved;
-  auto mark = source.mark;
-  for (const auto& key : support::split(path, '.')) node = node == nullptr ? nullptr : node->find(key);
   auto place = path;
-  for (const auto index : indices_of(*misfit, source.shape)) {
-    place += "." + std::to_string(index);
-    if (node != nullptr && index < static_cast<std::int64_t>(node->items.size())) {
-      node = &node->items[static_cast<std::size_t>(index)];
-      mark = node->mark;
-    }
-  }
+  for (const auto index : indices_of(*misfit, source.shape)) place += "." + std::to_string(index);
+  const auto mark = bind::mark_of(plan, place);
   problems.push_back({.file = mark.file,
                       .line = mark.line,
                       .column = mark.column,

@@ -8,12 +8,9 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "bind/resolve.h"
 #include "headwright/errors.h"
 #include "model/build.h"
-#include "run/input_choice.h"
 #include "run/input_values.h"
-#include "spec/load.h"
 #include "support/files.h"
 #include "support/system.h"
 #include "support/text.h"
@@ -105,16 +102,18 @@ std::unique_ptr<registry::Registry> open_registry(const std::vector<std::filesys
   return registry;
 }
 
-Session open(const Request& request) {
-  auto root = spec::load(request.config);
-  for (const auto& assignment : request.overrides) spec::apply_override(root, assignment);
-  if (request.input) choose_input(root, *request.input);
-  return open(root, request.plugin_path);
+bind::Config load(const Request& request) {
+  bind::Config config(request.config);
+  for (const auto& assignment : request.overrides) config.set(assignment);
+  if (request.input) config.choose(*request.input);
+  return config;
 }
 
-Session open(const spec::Node& root, const std::vector<std::filesystem::path>& plugin_path) {
-  Session session{open_registry(plugin_path, bind::plugin_paths(root)), {}};
-  session.plan = bind::resolve(root, *session.registry);
+Session open(const Request& request) { return open(load(request), request.plugin_path); }
+
+Session open(const bind::Config& config, const std::vector<std::filesystem::path>& plugin_path) {
+  Session session{open_registry(plugin_path, config.plugin_paths()), {}};
+  session.plan = config.resolve(*session.registry);
   return checked(std::move(session));
 }
 
@@ -126,9 +125,7 @@ void set_up_process(std::optional<std::int64_t> threads) {
 
 void set_up_process(const bind::Plan& plan) {
   if (!plan.run.threads) return set_up_process();
-  const auto* run = plan.resolved.find("run");
-  const auto* threads = run == nullptr ? nullptr : run->find("threads");
-  const auto& mark = threads == nullptr ? plan.resolved.mark : threads->mark;
+  const auto mark = bind::mark_of(plan, "run.threads");
   take_threads(*plan.run.threads,
                mark.file + ":" + std::to_string(mark.line) + ":" + std::to_string(mark.column) + ": run.threads");
 }

@@ -6,9 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "bind/plan.h"
+#include "bind/config.h"
 #include "registry/registry.h"
-#include "run/input_choice.h"
 
 namespace headwright::run {
 
@@ -17,7 +16,7 @@ struct Request {
   std::filesystem::path config;
   std::vector<std::string> overrides;              // "model.d_model=64"
   std::vector<std::filesystem::path> plugin_path;  // --plugin-path
-  std::optional<InputChoice> input;                // --input, --tokens or --random instead of the config's own
+  std::optional<bind::InputChoice> input;          // --input, --tokens or --random instead of the config's own
 };
 
 /// --plugin-path, HEADWRIGHT_PLUGIN_PATH, the config's own list, the folder beside the executable. What is refused is
@@ -40,7 +39,10 @@ struct Session {
 Session open(const Request& request);
 
 /// The same for a config that is loaded already.
-Session open(const spec::Node& root, const std::vector<std::filesystem::path>& plugin_path);
+Session open(const bind::Config& config, const std::vector<std::filesystem::path>& plugin_path);
+
+/// Loads and overrides alone.
+bind::Config load(const Request& request);
 
 /// Threads and memory; before the first tensor. threads: absent = as the environment says, else what the process may
 /// use. Throws ResourceError where the system does not give so many.

@@ -1,5 +1,5 @@
 // Turns `--input`, `--tokens` and `--random` into the input section of the config.
-#include "run/input_choice.h"
+#include "bind/input_choice.h"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 #include "spec/load.h"
 #include "support/text.h"
 
-namespace headwright::run {
+namespace headwright::bind {
 namespace {
 
 using spec::Node;
@@ -53,4 +53,4 @@ void choose_input(Node& root, const InputChoice& choice) {
   apply_override(root, "input.tensor=" + quoted(choice.text.substr(end + 1)));
 }
 
-}  // namespace headwright::run
+}  // namespace headwright::bind

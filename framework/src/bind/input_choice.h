@@ -4,7 +4,7 @@
 
 #include "spec/node.h"
 
-namespace headwright::run {
+namespace headwright::bind {
 
 struct InputChoice {
   enum class Key { file, tokens, random };
@@ -15,4 +15,4 @@ struct InputChoice {
 /// Replaces values, tokens, file and random of `input` by the choice; its mark is the option.
 void choose_input(spec::Node& root, const InputChoice& choice);
 
-}  // namespace headwright::run
+}  // namespace headwright::bind
