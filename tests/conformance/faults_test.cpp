@@ -36,8 +36,18 @@ void expect_found(const std::string& variant, const std::string& finding) {
 }
 
 TEST(ConformanceKit, PassesWhatHoldsItsPromises) {
-  for (const auto* variant : {"no_fault", "grouped", "turns", "shifts", "mean", "document_mean", "masked"})
+  for (const auto* variant :
+       {"no_fault", "grouped", "turns", "shifts", "mean", "document_mean", "masked", "says_what_is_so"})
     EXPECT_THAT(failed(checked(variant)), IsEmpty());
+}
+
+TEST(ConformanceKit, FindsWhatAVariantSaysOfItselfAndDoesNot) {
+  expect_found("ignores_an_option", "options: no value that is accepted changes anything: gain");
+  expect_found("drops_its_mask", "options: no value that is accepted changes anything: mask");
+  expect_found("reads_no_size", "sizes: n_heads is claimed to be read, and changes nothing");
+  expect_found("reads_what_it_hides", "mask: the output at position 0 reads token 1, which mask() = window(2) hides");
+  expect_found("follows_no_positions", "positions: it claims positions, and follows none");
+  expect_found("counts_backwards", "growing: what a token gets depends on the tokens after it");
 }
 
 TEST(ConformanceKit, NamesTheFirstLeakingPositionOfAFalselyCausalVariant) {
