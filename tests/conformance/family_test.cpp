@@ -142,7 +142,7 @@ TEST(Positions, KeepTheirPromisesWithUnusualSizes) {
 
 TEST(RelativeBias, KeepsItsPromisesWithFewBuckets) {
   for (const auto& [n_buckets, max_distance, both] :
-       {std::tuple{4, 128, true}, {2, 128, false}, {3, 2, false}, {6, 3, true}}) {
+       {std::tuple{4, 128, true}, {2, 128, false}, {3, 9, false}, {6, 9, true}}) {
     SCOPED_TRACE(n_buckets);
     expect_all_hold("relative_bias", test::small_dims(),
                     {{"n_buckets", {std::int64_t{n_buckets}}},

@@ -45,7 +45,7 @@ TEST(ConformanceKit, FindsWhatAVariantSaysOfItselfAndDoesNot) {
   expect_found("ignores_an_option", "options: no value that is accepted changes anything: gain");
   expect_found("drops_its_mask", "options: no value that is accepted changes anything: mask");
   expect_found("reads_no_size", "sizes: n_heads is claimed to be read, and changes nothing");
-  expect_found("reads_what_it_hides", "mask: the output at position 0 reads token 1, which mask() = window(2) hides");
+  expect_found("reads_what_it_hides", "mask: the output at position 2 reads token 0, which mask() = window(2) hides");
   expect_found("follows_no_positions", "positions: it claims positions, and follows none");
   expect_found("counts_backwards", "growing: what a token gets depends on the tokens after it");
 }

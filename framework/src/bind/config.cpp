@@ -72,7 +72,7 @@ std::vector<std::pair<std::string, std::string>> origins(const Plan& plan) {
   return found;
 }
 
-spec::Mark mark_of(const Plan& plan, const std::string& path) {
+std::optional<spec::Mark> mark_of(const Plan& plan, const std::string& path) {
   const auto* node = &plan.resolved;
   for (const auto& part : support::split(path, '.')) {
     const auto* value = node->find(part);
@@ -81,10 +81,12 @@ spec::Mark mark_of(const Plan& plan, const std::string& path) {
     if (error == std::errc{} && end == part.data() + part.size() && index < node->items.size()) {
       value = &node->items[index];
     }
-    if (value == nullptr) break;
+    if (value == nullptr) return {};
     node = value;
   }
   return node->mark;
 }
+
+std::string file_of(const Plan& plan) { return plan.resolved.mark.file; }
 
 }  // namespace headwright::bind

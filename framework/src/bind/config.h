@@ -1,6 +1,7 @@
 // A config between its file and its plan. Whoever uses it sees no YAML.
 #pragma once
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -48,7 +49,10 @@ std::string annotated_text(const Plan& plan);
 /// Where each value came from, by its path: "a.yaml:4:12", "default". Lists are one value.
 std::vector<std::pair<std::string, std::string>> origins(const Plan& plan);
 
-/// Where the value at a path of keys and indices stands, or the last part of the path that is written.
-spec::Mark mark_of(const Plan& plan, const std::string& path);
+/// Where the value at a path of keys and indices stands; nothing where none is written.
+std::optional<spec::Mark> mark_of(const Plan& plan, const std::string& path);
+
+/// The config's own file.
+std::string file_of(const Plan& plan);
 
 }  // namespace headwright::bind

@@ -29,9 +29,14 @@ bool is_position(const Subject& subject) { return subject.variant.kind == Kind::
 bool claims_sizes(const Subject& subject) { return !is_position(subject); }
 bool claims_causal(const Subject& subject) { return is_attention(subject) && subject.claims.causal; }
 bool claims_key_mask(const Subject& subject) { return is_attention(subject) && subject.claims.key_mask; }
-/// Padding moves the end of a memory, which the masks of cross-attention are aligned to, and draws a random mask anew.
+/// Padding moves the end of a memory, which the masks of cross-attention are aligned to, draws a random mask anew, and
+/// counts for a position that depends on the length.
 bool claims_padding(const Subject& subject) {
   const auto moves = [&](const auto& item) {
+    const auto* component = std::get_if<Component>(&item.second.data);
+    if (component != nullptr && *component) {
+      return component->variant->claims(subject.dims, component->values).by_length;
+    }
     const auto* mask = std::get_if<Mask>(&item.second.data);
     return mask != nullptr && (subject.claims.memory ? !mask->sees_everything() : mask->reads_length());
   };

@@ -32,7 +32,7 @@ class Eager {
     const auto where = [&] { return std::pair(inputs_.with(x, plan.name).path, plan.component.variant->name); };
     if (sublayer.feed_forward) return call_component(where, [&] { return sublayer.feed_forward->forward(x); });
     auto inputs = inputs_.with(x, plan.name);
-    if (plan.claims.memory) inputs.key_mask = inputs.document_ids = {};  // of x, and its keys are the memory's
+    if (plan.claims.memory) inputs.key_mask = inputs.document_ids = at::Tensor();  // of x; its keys are the memory's
     inputs.cache = caches_ == nullptr ? nullptr : caches_->of(inputs.path);
     return call_component(where, [&] { return sublayer.attention->forward(inputs); });
   }

@@ -49,7 +49,7 @@ void check(const bind::Plan& plan, const bind::TensorSource& source, const std::
   if (!misfit) return;
   auto place = path;
   for (const auto index : indices_of(*misfit, source.shape)) place += "." + std::to_string(index);
-  const auto mark = bind::mark_of(plan, place);
+  const auto mark = bind::mark_of(plan, place).value_or(source.mark);
   problems.push_back({.file = mark.file,
                       .line = mark.line,
                       .column = mark.column,

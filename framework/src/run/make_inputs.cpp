@@ -203,13 +203,13 @@ Inputs make_inputs(const bind::Plan& plan) {
   const auto& model = plan.model;
   const auto& source = plan.input.x;
   if (model.takes_x() && source.from == From::nothing) {
-    throw InputError(bind::mark_of(plan, "").file +
+    throw InputError(bind::file_of(plan) +
                      ": no input: add an input section, or give --input FILE, --random SHAPE" +
                      (bind::wanted_input(model).takes == Takes::tokens ? " or --tokens IDS" : ""));
   }
   const auto device = model::device_from(plan.run.device);
   const auto dtype = model::dtype_from(plan.run.dtype);
-  const auto where = model.takes_x() ? place(source, "input") : bind::mark_of(plan, "").file + ": input: ";
+  const auto where = model.takes_x() ? place(source, "input") : bind::file_of(plan) + ": input: ";
   Inputs inputs;
   if (model.takes_x()) take_x(plan, where, device, dtype, inputs);
   if (model.takes_memory()) take_memory(plan, where, device, dtype, inputs);

@@ -125,7 +125,7 @@ void set_up_process(std::optional<std::int64_t> threads) {
 
 void set_up_process(const bind::Plan& plan) {
   if (!plan.run.threads) return set_up_process();
-  const auto mark = bind::mark_of(plan, "run.threads");
+  const auto mark = bind::mark_of(plan, "run.threads").value_or(spec::Mark{.file = bind::file_of(plan)});
   take_threads(*plan.run.threads,
                mark.file + ":" + std::to_string(mark.line) + ":" + std::to_string(mark.column) + ": run.threads");
 }
