@@ -14,17 +14,7 @@ std::string claims_text(const Claims& claims) {
   const auto add = [&](bool claimed, const std::string& word) {
     if (claimed) text += (text.empty() ? "" : " ") + word;
   };
-  add(claims.causal, "causal");
-  add(claims.memory, "memory");
-  add(claims.key_mask, "key_mask");
-  add(claims.differentiable, "differentiable");
-  add(claims.dynamic_export, "dynamic_export");
-  add(claims.core, "core");
-  add(claims.embed, "embed");
-  add(claims.rotate, "rotate");
-  add(claims.bias, "bias");
-  add(claims.cache, "cache");
-  add(claims.document_ids, "document_ids");
+  for (const auto& row : claim_rows()) add(claims.*row.member, row.name);
   add(claims.d_out > 0, "d_out=" + std::to_string(claims.d_out));
   add(!claims.cost.empty(), claims.cost);
   return text;

@@ -45,8 +45,23 @@ Json claims_json(const Claims& claims) {
   return object;
 }
 
+static std::string takes_text(Takes takes) {
+  switch (takes) {
+    case Takes::tokens:
+      return "takes token ids";
+    case Takes::features:
+      return "takes features";
+    case Takes::images:
+      return "takes images";
+    case Takes::nothing:
+      break;
+  }
+  return "takes no input";
+}
+
 std::string claims_text(const Claims& claims, Kind kind) {
   std::vector<std::string> words;
+  if (kind == Kind::embedding) words.push_back(takes_text(claims.takes));
   for (const auto& row : claim_rows()) {
     if (claims.*row.member != row.said_if_false) words.emplace_back(row.phrase);
   }

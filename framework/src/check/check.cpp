@@ -146,7 +146,8 @@ std::vector<std::string> not_asked(const VariantSpec& variant, const Dims& dims,
   if (variant.kind != Kind::attention) return names;
   const Subject subject(variant, dims, values);
   for (const auto& row : kRows) {
-    if (row.asked != per_token && row.asked != is_position && !row.asked(subject)) names.emplace_back(row.name);
+    const bool of_positions = row.asked == is_position || row.asked == gives_each_token;
+    if (row.asked != per_token && !of_positions && !row.asked(subject)) names.emplace_back(row.name);
   }
   return names;
 }
