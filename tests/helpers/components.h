@@ -1,5 +1,6 @@
 // The components that shipped configs use, and variants with their defaults, for tests that run over all of them.
 #pragma once
+#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -27,7 +28,7 @@ inline std::vector<Use> uses_in(const std::filesystem::path& config) {
     auto& use = uses.back();
     use.dims.layer = 0;  // layers of one block differ in nothing else
     // A table of many rows is slow to look through, and no row differs from another
-    if (use.dims.vocab_size > kVocabSize) use.dims.vocab_size = kVocabSize;
+    use.dims.vocab_size = std::min(use.dims.vocab_size, kVocabSize);
     for (auto& [name, value] : use.component.values) {
       if (name == "vocab_size" && std::holds_alternative<std::int64_t>(value.data)) value = {kVocabSize};
     }

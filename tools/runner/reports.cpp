@@ -45,7 +45,7 @@ Json claims_json(const Claims& claims) {
   return object;
 }
 
-static std::string takes_text(Takes takes) {
+static std::string_view takes_text(Takes takes) {
   switch (takes) {
     case Takes::tokens:
       return "takes token ids";
@@ -61,7 +61,7 @@ static std::string takes_text(Takes takes) {
 
 std::string claims_text(const Claims& claims, Kind kind) {
   std::vector<std::string> words;
-  if (kind == Kind::embedding) words.push_back(takes_text(claims.takes));
+  if (kind == Kind::embedding) words.emplace_back(takes_text(claims.takes));
   for (const auto& row : claim_rows()) {
     if (claims.*row.member != row.said_if_false) words.emplace_back(row.phrase);
   }

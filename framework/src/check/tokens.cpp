@@ -262,8 +262,9 @@ std::string kept_as_it_grows(const Subject& subject) {
   const auto far = difference(subject.call(*module, shorter), subject.call(*module, inputs).slice(1, 0, few));
   const bool by_length = far > kFloat64Noise;
   if (by_length == subject.claims.by_length || length < 2) return "";
-  return by_length ? "what a token gets depends on the tokens after it, and the claims do not say by_length"
-                   : "it claims by_length, and a token gets the same whatever comes after it";
+  if (!by_length) return "it claims by_length, and a token gets the same whatever comes after it";
+  return "what a token gets depends on the tokens after it, by " + std::to_string(far) +
+         ", and the claims do not say by_length";
 }
 
 std::string positions_followed(const Subject& subject) {

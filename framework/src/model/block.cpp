@@ -39,8 +39,8 @@ class Eager {
   at::Tensor dropped(const Sublayer& sublayer, const at::Tensor& y) const {
     return at::dropout(y, sublayer.plan.dropout, training_);
   }
-  at::Tensor scaled(const Sublayer& sublayer, const at::Tensor& y) const { return y * sublayer.plan.residual_scale; }
-  at::Tensor sum(const Sublayer&, const at::Tensor& x, const at::Tensor& y) const { return x + y; }
+  static at::Tensor scaled(const Sublayer& sublayer, const at::Tensor& y) { return y * sublayer.plan.residual_scale; }
+  static at::Tensor sum(const Sublayer&, const at::Tensor& x, const at::Tensor& y) { return x + y; }
 
  private:
   const Inputs& inputs_;
