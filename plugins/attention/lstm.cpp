@@ -99,8 +99,8 @@ class Lstm final : public Attention {
       all.push_back(along(part(x), visible.defined() ? part(visible) : visible, state));
     }
     if (cache != nullptr) {
-      cache->at("h") = state.h;
-      cache->at("c") = state.c;
+      cache->at("h") = std::move(state.h);
+      cache->at("c") = std::move(state.c);
       cache->length = cache->length + x.size(1);
     }
     return all.size() == 1 ? all[0] : at::cat(all, 1);  // (batch, seq, d_out)

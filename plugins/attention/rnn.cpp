@@ -90,7 +90,7 @@ class Rnn final : public Attention {
       states.push_back(along(part(x), visible.defined() ? part(visible) : visible, h));
     }
     if (inputs.cache != nullptr) {
-      inputs.cache->at("h") = h;
+      inputs.cache->at("h") = std::move(h);
       inputs.cache->length = inputs.cache->length + x.size(1);
     }
     return states.size() == 1 ? states[0] : at::cat(states, 1);  // (batch, seq, d_out)

@@ -204,7 +204,7 @@ class Rope final : public headwright::Position {
   static void check_longrope(const headwright::Dims& dims, const Params& params, headwright::Issues& issues) {
     const auto pairs = turned_channels(dims, params) / 2;
     const auto check_list = [&](const char* name, const std::optional<std::vector<double>>& list) {
-      if (!list || static_cast<std::int64_t>(list->size()) == pairs) return;
+      if (!list || std::ssize(*list) == pairs) return;
       issues.add(name, "got " + std::to_string(list->size()) + " numbers, expected one for each of the " +
                            std::to_string(pairs) + " pairs of channels that are turned");
     };
@@ -243,8 +243,9 @@ class Rope final : public headwright::Position {
     }
     const auto length = length_of(q_positions, k_positions).unsqueeze(-1);  // (1, 1) or (batch, 1, 1)
     if (params_.scaling == "longrope") {
-      return plain / at::where(length > trained_length(params_), along(wide, params_.long_factor.value()),
-                               along(wide, params_.short_factor.value()));
+      return plain / at::where(length > trained_length(params_),
+                               along(wide, params_.long_factor.value_or(std::vector<double>())),
+                               along(wide, params_.short_factor.value_or(std::vector<double>())));
     }
     const auto longer = length.to(wide.scalar_type()).clamp_min(trained_length(params_)) / trained_length(params_);
     const auto log_theta = (longer * factor - (factor - 1)).log() * (turned / (turned - 2)) + std::log(params_.theta);

@@ -68,8 +68,8 @@ TEST_F(MaskCommand, DrawsWhatAVariantSaysWhateverItsParameters) {
     EXPECT_THAT(run("mask --seq-len 4 " + shipped(causal + ".yaml")).standard_output, lower) << causal;
   }
   EXPECT_THAT(run("mask --seq-len 2 " + shipped("attention/fourier.yaml")).standard_output, HasSubstr("  ##\n  ##\n"));
-  const auto none = file_with("none.yaml",
-                              "name: none\nmodel: {d_model: 4, blocks: {b: {order: plain, feed_forward: swiglu}}}\n");
+  const auto none =
+      file_with("none.yaml", "name: none\nmodel: {d_model: 4, blocks: {b: {order: plain, feed_forward: swiglu}}}\n");
   EXPECT_THAT(run("mask " + quoted(none)).standard_error, HasSubstr("no layer of this model is an attention"));
 }
 

@@ -88,7 +88,8 @@ TEST_F(PluginFiles, FlippedBytesEndNoCommand) {
   constexpr std::size_t kFlips = 250;
   for (std::size_t i = 0; i < kFlips; ++i) {
     auto bytes = whole;
-    bytes[i * (whole.size() - 1) / (kFlips - 1)] ^= static_cast<char>(1U << (i % 8));
+    auto& byte = bytes[i * (whole.size() - 1) / (kFlips - 1)];
+    byte = static_cast<char>(byte ^ (1 << (i % 8)));
     file_with("flipped/" + std::to_string(i) + ".so", bytes);
   }
   const auto list = refused("--plugin-path flipped list --json");

@@ -14,8 +14,9 @@ inline std::vector<std::string> commands_of(const std::string& runner, const std
   std::vector<std::string> commands;
   bool listed = false;
   for (std::string line; std::getline(help, line);) {
-    if (line == "Subcommands:") listed = true;
-    else if (listed && line.starts_with("  ") && line.size() > 2 && line[2] != ' ') {
+    if (line == "Subcommands:") {
+      listed = true;
+    } else if (listed && line.starts_with("  ") && line.size() > 2 && line[2] != ' ') {
       commands.push_back(line.substr(2, line.find(' ', 2) - 2));
     }
   }

@@ -37,7 +37,7 @@ std::string of_a_section(Reader& reader, const std::string& key, const std::stri
   if (path.starts_with(encoder_table().name)) std::ranges::reverse(tables);  // the one at hand first
   for (const auto* table : tables) {
     for (const auto& row : table->rows) {
-      const auto* variant = row.limits.usual.empty() ? nullptr : reader.registry.find(std::string(row.limits.usual));
+      const auto* variant = row.limits.usual.empty() ? nullptr : reader.registry.find(row.limits.usual);
       if (variant != nullptr && row_called(variant->params, key) != nullptr) {
         return "'" + key + "' belongs under " + std::string(table->name) + "." + row.name;
       }

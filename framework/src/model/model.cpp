@@ -45,19 +45,19 @@ void Stack::add_layers(const bind::StackPlan& plan) {
   register_module("final_norm", final_norm);
 }
 
-at::Tensor Stack::run(const Inputs& given, ModelCache* caches) {
-  auto inputs = given;
-  if (positions && !inputs.positions.defined()) inputs.positions = positions->forward(inputs);
+at::Tensor Stack::run(const Inputs& inputs, ModelCache* caches) {
+  auto all = inputs;
+  if (positions && !all.positions.defined()) all.positions = positions->forward(inputs);
   auto x = inputs.x;  // (batch, seq, d_model), or what the embedding takes
   if (embedding) {
-    const auto own = inputs.with(x, "embedding");
+    const auto own = all.with(x, "embedding");
     x = call_component(own.path, embedding_variant_, [&] { return embedding->forward(own); });
   }
   for (std::size_t i = 0; i < blocks.size(); ++i) {
-    x = blocks[i]->forward(inputs.with(x, "blocks." + std::to_string(i)), caches);
+    x = blocks[i]->forward(all.with(x, "blocks." + std::to_string(i)), caches);
   }
   if (!final_norm) return x;
-  const auto where = [&] { return std::pair(inputs.with(x, "final_norm").path, final_norm_variant_); };
+  const auto where = [&] { return std::pair(all.with(x, "final_norm").path, final_norm_variant_); };
   return call_component(where, [&] { return final_norm->forward(x); });
 }
 

@@ -203,8 +203,7 @@ Inputs make_inputs(const bind::Plan& plan) {
   const auto& model = plan.model;
   const auto& source = plan.input.x;
   if (model.takes_x() && source.from == From::nothing) {
-    throw InputError(bind::file_of(plan) +
-                     ": no input: add an input section, or give --input FILE, --random SHAPE" +
+    throw InputError(bind::file_of(plan) + ": no input: add an input section, or give --input FILE, --random SHAPE" +
                      (bind::wanted_input(model).takes == Takes::tokens ? " or --tokens IDS" : ""));
   }
   const auto device = model::device_from(plan.run.device);
