@@ -147,7 +147,9 @@ TEST_F(Errors, AndResultsCarryNoCodesOfTheConfigToTheTerminal) {
     const auto outcome = run_command("bash -c " + quoted(kRunner + " " + command), in(""), in(""));
     EXPECT_NE(outcome.standard_output + outcome.standard_error, "") << command;
     for (const auto& text : {outcome.standard_output, outcome.standard_error}) {
-      EXPECT_THAT(text, AllOf(Not(HasSubstr("\x1b")), Not(HasSubstr("\a")), Not(HasSubstr("\xe2\x80\xae")))) << command;
+      EXPECT_THAT(text, AllOf(Not(HasSubstr("\x1b")), Not(HasSubstr("\a")),
+                              Not(HasSubstr(std::string("\xe2\x80").append("\xae")))))
+          << command;
     }
   }
   EXPECT_THAT(run("forward a.yaml").standard_output, HasSubstr("a\\x1b[2Jb\\x07c\\u202ed"));

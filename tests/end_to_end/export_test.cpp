@@ -89,7 +89,7 @@ class Case {
       if (dtype == exporter::dtype_of(*model_, own)) continue;
       const exporter::InDtype turned(*model_, dtype);
       add("", exporter::signature_of(plan_.model), exporter::cast(own, dtype));
-      runs_.back()["cast"] = exporter::name_of(dtype);
+      runs_.back()["cast"] = model::dtype_name(dtype);
     }
   }
 

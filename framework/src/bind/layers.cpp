@@ -20,36 +20,32 @@ struct Layer {
   std::optional<std::size_t> shared;  // the earlier layer whose module it is
 };
 
-/// The layers of one entry of `layers`, in order, repeats included. before: layers that stand before it.
-std::vector<Layer> expand(Reader& reader, const Node& item, const std::string& path, Blocks& blocks, std::size_t before,
-                          Node& resolved) {
-  LayerKeys keys;
-  std::vector<std::pair<std::string, const Node*>> names;
-  resolved = item;
-  if (item.type == Node::Type::scalar && !spec::is_null(item)) {
-    names.emplace_back(item.text, &item);
-  } else if (expect_map(reader, item, path, "the name of a block, {use, repeat} or {pattern, repeat}")) {
-    resolved = map_node(item.mark);
-    keys = read_section<LayerKeys>(reader, layer_table(), item, path, resolved);
-    drop_absent(resolved);
-    const Node* pattern = item.find("pattern");
-    if (keys.use) names.emplace_back(*keys.use, item.find("use"));
-    for (std::size_t i = 0; keys.pattern && i < keys.pattern->size(); ++i) {
-      names.emplace_back((*keys.pattern)[i], &pattern->items[i]);
-    }
-    if ((item.find("use") != nullptr) == (pattern != nullptr)) {
-      reader.report(item.mark, path, "expected one of 'use' and 'pattern'");
-    }
-    if (pattern != nullptr && names.empty() && pattern->type == Node::Type::list) {
-      reader.report(pattern->mark, below(path, "pattern"), "is empty, expected the names of blocks");
-    }
-    if (keys.shared && keys.repeat == 1) {
-      reader.report(item.find("shared")->mark, below(path, "shared"), "has no effect without repeat");
-    }
+using Names = std::vector<std::pair<std::string, const Node*>>;  // of blocks, and where they are written
+
+/// The blocks that an entry of the form {use, repeat} or {pattern, repeat} names.
+Names named_in(Reader& reader, const Node& item, const std::string& path, const LayerKeys& keys) {
+  Names names;
+  const Node* pattern = item.find("pattern");
+  if (keys.use) names.emplace_back(*keys.use, item.find("use"));
+  for (std::size_t i = 0; keys.pattern && i < keys.pattern->size(); ++i) {
+    names.emplace_back((*keys.pattern)[i], &pattern->items[i]);
   }
+  if ((item.find("use") != nullptr) == (pattern != nullptr)) {
+    reader.report(item.mark, path, "expected one of 'use' and 'pattern'");
+  }
+  if (pattern != nullptr && names.empty() && pattern->type == Node::Type::list) {
+    reader.report(pattern->mark, below(path, "pattern"), "is empty, expected the names of blocks");
+  }
+  if (keys.shared && keys.repeat == 1) {
+    reader.report(item.find("shared")->mark, below(path, "shared"), "has no effect without repeat");
+  }
+  return names;
+}
+
+/// True if all of them are there; they are used then.
+bool use_blocks(Reader& reader, const Names& names, const std::string& path, Blocks& blocks) {
   bool sound = true;
   std::vector<std::string> known;
-  std::vector<Layer> layers;
   for (const auto& [name, block] : blocks) known.push_back(name);
   for (const auto& [name, node] : names) {
     if (const auto found = blocks.find(name); found != blocks.end()) {
@@ -61,6 +57,25 @@ std::vector<Layer> expand(Reader& reader, const Node& item, const std::string& p
                   "no block is called '" + support::printable(name) + "' (known: " + support::join(known, ", ") + ")",
                   support::nearest(name, known).value_or(""));
   }
+  return sound;
+}
+
+/// The layers of one entry of `layers`, in order, repeats included. before: layers that stand before it.
+std::vector<Layer> expand(Reader& reader, const Node& item, const std::string& path, Blocks& blocks, std::size_t before,
+                          Node& resolved) {
+  LayerKeys keys;
+  Names names;
+  resolved = item;
+  if (item.type == Node::Type::scalar && !spec::is_null(item)) {
+    names.emplace_back(item.text, &item);
+  } else if (expect_map(reader, item, path, "the name of a block, {use, repeat} or {pattern, repeat}")) {
+    resolved = map_node(item.mark);
+    keys = read_section<LayerKeys>(reader, layer_table(), item, path, resolved);
+    drop_absent(resolved);
+    names = named_in(reader, item, path, keys);
+  }
+  const bool sound = use_blocks(reader, names, path, blocks);
+  std::vector<Layer> layers;
   if (static_cast<std::int64_t>(names.size()) * keys.repeat > kMostLayers) {
     reader.report(item.mark, path, "more than " + std::to_string(kMostLayers) + " layers");
     return {};

@@ -66,8 +66,9 @@ void check_memory(Reader& reader, const SublayerDraft& draft, const SublayerPlan
   };
   const bool cross = draft.slot == "cross_attention";
   if (in_encoder) {
-    if (cross) refuse("has no place in an encoder, whose layers have no memory");
-    else if (plan.claims.memory) {
+    if (cross) {
+      refuse("has no place in an encoder, whose layers have no memory");
+    } else if (plan.claims.memory) {
       refuse(in_quotes(plan.component) + " reads a memory here, and an encoder's layers have none");
     }
     if (asks_for_documents(plan.component)) {

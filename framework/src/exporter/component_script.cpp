@@ -10,6 +10,7 @@
 #include "exporter/dtypes.h"
 #include "exporter/trace.h"
 #include "headwright/errors.h"
+#include "model/build.h"
 #include "model/call_component.h"
 #include "support/text.h"
 
@@ -106,7 +107,7 @@ std::string define_versions(Part& part, const Signature& choice, const std::vect
   const auto base = "forward_" + (given.empty() ? "plain" : support::join(given, "_"));
   std::string text, last;
   for (std::size_t i = 0; i < versions.size(); ++i) {
-    const auto name = i == 0 ? base : base + "_" + name_of(versions[i].dtypes.front());
+    const auto name = i == 0 ? base : base + "_" + model::dtype_name(versions[i].dtypes.front());
     add_method(part, name, versions[i].graph);
     const auto call = "return self." + name + "(" + choice.arguments() + ")\n";
     std::vector<std::string> tests;

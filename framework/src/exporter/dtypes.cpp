@@ -5,19 +5,6 @@
 
 namespace headwright::exporter {
 
-std::string name_of(at::ScalarType dtype) {
-  switch (dtype) {
-    case at::kDouble:
-      return "float64";
-    case at::kHalf:
-      return "float16";
-    case at::kBFloat16:
-      return "bfloat16";
-    default:
-      return "float32";
-  }
-}
-
 InDtype::InDtype(const torch::nn::Module& module, at::ScalarType dtype) {
   const auto turn = [&](const at::Tensor& tensor) {
     if (!tensor.is_floating_point() || tensor.scalar_type() == dtype) return;

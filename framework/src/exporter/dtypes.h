@@ -15,9 +15,6 @@ namespace headwright::exporter {
 /// What `.float()`, `.double()`, `.half()` and `.bfloat16()` make of a module.
 inline constexpr std::array kDtypes{at::kFloat, at::kDouble, at::kHalf, at::kBFloat16};
 
-/// "float32", as in a config.
-std::string name_of(at::ScalarType dtype);
-
 /// The parameters and buffers of a module, cast in place while this lives. The tensors stay the same objects, so that
 /// a scripted module which shares them follows.
 class InDtype {

@@ -29,7 +29,7 @@ class Text {
     const auto taken = signature_of(plan.component.variant->kind, plan.claims).within(signature_);
     return made("self." + plan.name + ".forward(" + taken.arguments(x) + ")");
   }
-  std::string dropped(const model::Sublayer&, const std::string& y) const { return y; }  // inference form
+  static std::string dropped(const model::Sublayer&, const std::string& y) { return y; }  // inference form
   std::string scaled(const model::Sublayer& sublayer, const std::string& y) {
     std::ostringstream factor;
     factor << std::setprecision(17) << std::showpoint << sublayer.plan.residual_scale;

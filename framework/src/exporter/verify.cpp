@@ -128,7 +128,7 @@ void verify_casts(const Script& script, const bind::Plan& plan, const Size& size
       }
       const auto found = compare(part.scripted, part.signature, inputs, expected);
       if (!found.fault.empty()) {
-        refuse(part.path + ": '" + part.variant + "', cast to " + name_of(dtype), inputs, found.fault);
+        refuse(part.path + ": '" + part.variant + "', cast to " + model::dtype_name(dtype), inputs, found.fault);
       }
     }
   }

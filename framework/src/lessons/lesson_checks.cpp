@@ -4,6 +4,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <limits>
@@ -21,10 +22,10 @@ std::string largest_difference(double value) { return "largest difference " + fi
 }  // namespace
 
 std::string figure(double number) {
-  char text[32];
+  std::array<char, 32> text{};
   const bool tiny = number != 0 && std::abs(number) < 5e-5;
-  std::snprintf(text, sizeof text, tiny ? "%.1e" : "%.4f", number);
-  return text;
+  std::snprintf(text.data(), text.size(), tiny ? "%.1e" : "%.4f", number);
+  return text.data();
 }
 
 std::string figures(const at::Tensor& tensor, std::int64_t most) {

@@ -20,8 +20,8 @@ namespace headwright::lessons {
 /// A config and its model, run once with everything noted.
 class Experiment {
  public:
-  /// inputs: undefined x = those of the config.
-  Experiment(const run::Request& request, const Inputs& inputs);
+  /// given: undefined x = those of the config.
+  Experiment(const run::Request& request, const Inputs& given);
 
   /// Runs the model again, on other features or tokens; the notes of the last pass count.
   void run(const at::Tensor& x);

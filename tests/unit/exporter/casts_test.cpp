@@ -27,7 +27,7 @@ class Casts : public Exports {
       EXPECT_EQ(got.scalar_type(), dtype) << yaml;
       // Some units in the last place of the dtype: gated_delta sums in another order than its chunks
       const double limit = dtype == at::kDouble ? 1e-12 : dtype == at::kFloat ? 1e-5 : dtype == at::kHalf ? 5e-3 : 4e-2;
-      EXPECT_LE(max_abs_error(got, expected), limit) << yaml << name_of(dtype);
+      EXPECT_LE(max_abs_error(got, expected), limit) << yaml << model::dtype_name(dtype);
     }
   }
 };

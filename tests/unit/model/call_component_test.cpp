@@ -17,6 +17,7 @@ struct OfItsOwn {};
 template <class Thrown>
 std::string message_when_thrown(const Thrown& thrown) {
   return test::message_of<PluginError>(
+      // NOLINTNEXTLINE(bugprone-std-exception-baseclass): what a plugin ought not to throw
       [&] { call_component("blocks.0.attention", "odd", [&]() -> at::Tensor { throw thrown; }); });
 }
 
@@ -45,6 +46,7 @@ TEST(CallComponent, TooLittleMemoryIsNotThePluginsFault) {
 
 TEST(CallComponent, TheInnermostComponentIsBlamed) {
   const auto message = test::message_of<PluginError>(
+      // NOLINTNEXTLINE(bugprone-std-exception-baseclass)
       [] { call_component("outer", "one", [] { return call_component("inner", "two", []() -> int { throw 7; }); }); });
   EXPECT_THAT(message, testing::StartsWith("inner: 'two' failed in forward"));
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ranges>
 
 namespace headwright::core {
 namespace {
@@ -18,8 +19,7 @@ class Whole {
   }
   bool operator>=(const Whole& other) const {
     if (digits_.size() != other.digits_.size()) return digits_.size() > other.digits_.size();
-    return !std::lexicographical_compare(digits_.rbegin(), digits_.rend(), other.digits_.rbegin(),
-                                         other.digits_.rend());
+    return !std::ranges::lexicographical_compare(std::views::reverse(digits_), std::views::reverse(other.digits_));
   }
 
  private:
