@@ -59,6 +59,7 @@ void Registry::scan(const std::vector<Candidate>& files) {
     const auto contents = contents_of(file);
     const auto verdict = judge(file, contents, options_, cache, probe);
     if (!verdict.reason.empty()) refused_.push_back({file.string(), verdict.reason, named});
+    if (!contents) continue;
     for (const auto& [name, kind] : verdict.provides) provided_.push_back({name, kind, file.string(), contents->hash});
   }
   cache.save();

@@ -76,7 +76,7 @@ std::optional<std::uint64_t> hash_of(int file, std::uint64_t size) {
   return XXH3_64bits_digest(&state);
 }
 
-std::string fault_of(const std::optional<Seal>& seal, std::uint64_t hash, std::string_view tail) {
+std::string_view fault_of(const std::optional<Seal>& seal, std::uint64_t hash, std::string_view tail) {
   if (seal) {
     return seal->hash == hash ? "" : "damaged: its bytes are not those that it was sealed with; build it again";
   }
@@ -100,8 +100,10 @@ std::optional<Contents> contents_of(const fs::path& file) {
   const auto hash = hash_of(opened.number, seal ? size - sizeof(Seal) : size);
   if (!hash) return std::nullopt;
   const auto modified = std::int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec;
-  return Contents{
-      .hash = *hash, .modified = modified, .sealed = seal.has_value(), .fault = fault_of(seal, *hash, tail)};
+  return Contents{.hash = *hash,
+                  .modified = modified,
+                  .sealed = seal.has_value(),
+                  .fault = std::string(fault_of(seal, *hash, tail))};
 }
 
 void seal_library(const fs::path& file) {
