@@ -19,10 +19,9 @@ bool fits_without_quotes(std::string_view text) {
   const auto first = text.substr(text.starts_with('-') || text.starts_with('+') ? 1 : 0);
   if (first.empty() || !(letter_or_digit(first[0]) || first[0] == '_' || first[0] == '.' || first[0] == '/'))
     return false;
-  if (std::none_of(text.begin(), text.end(), letter_or_digit)) return false;
-  return std::all_of(text.begin(), text.end(), [](char c) {
-    return letter_or_digit(c) || std::string_view("_-./+").find(c) != std::string_view::npos;
-  });
+  if (std::ranges::none_of(text, letter_or_digit)) return false;
+  return std::ranges::all_of(
+      text, [](char c) { return letter_or_digit(c) || std::string_view("_-./+").find(c) != std::string_view::npos; });
 }
 
 /// What is printable() is written alike in YAML: \n, \x1b, \u202e.
@@ -63,13 +62,13 @@ std::string wrapped(const Node& list, std::size_t indent) {
   std::string text = "[";
   std::size_t column = indent;
   for (const auto& item : list.items) {
-    auto part = *on_one_line(item) + (&item == &list.items.back() ? "]" : ",");
+    auto part = on_one_line(item).value_or("") + (&item == &list.items.back() ? "]" : ",");
     column += part.size() + 1;
     if (column > kLineLength && &item != list.items.data()) {
       text += "\n" + std::string(indent, ' ');
       column = indent + part.size();
     } else if (&item != list.items.data()) {
-      text += " ";
+      text += ' ';
     }
     text += part;
   }
@@ -101,8 +100,7 @@ class Emitter {
   /// What follows "key:" or "-". A block in a list begins on the line of its dash.
   void value(const Node& node, std::size_t indent, bool after_dash, std::string& out) const {
     const auto line = on_one_line(node);
-    const bool flat = std::all_of(node.items.begin(), node.items.end(),
-                                  [](const Node& item) { return item.type != Node::Type::list; });
+    const bool flat = std::ranges::all_of(node.items, [](const Node& item) { return item.type != Node::Type::list; });
     if (line && (node.items.empty() || indent + line->size() <= kLineLength)) {
       out += " " + *line + remark_on(node) + "\n";
     } else if (line && flat) {
@@ -112,7 +110,7 @@ class Emitter {
       block(node, indent, inner);
       out += " " + inner.substr(indent);
     } else {
-      out += "\n";
+      out += '\n';
       block(node, indent, out);
     }
   }

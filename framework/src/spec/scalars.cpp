@@ -19,7 +19,7 @@ Read<T> refuse(const Node& node, const std::string& expected) {
 }
 
 bool is_one_of(std::string_view text, std::initializer_list<std::string_view> words) {
-  return std::find(words.begin(), words.end(), text) != words.end();
+  return std::ranges::find(words, text) != words.end();
 }
 
 bool digits(std::string_view text) {
@@ -100,7 +100,7 @@ std::string hint_for_number(const Node& node) {
   if (const auto number = in_decimal(node.text)) return "; write it in decimal: " + *number;
   if (decimal(unsigned_text)) return "; write it without the plus: " + std::string(unsigned_text);
   auto with_point = node.text;
-  std::replace(with_point.begin(), with_point.end(), ',', '.');
+  std::ranges::replace(with_point, ',', '.');
   return decimal(without_sign(with_point)) ? "; write it with a point: " + with_point : "";
 }
 
@@ -136,7 +136,7 @@ Read<std::int64_t> as_integer(const Node& node) {
 Read<double> as_number(const Node& node) {
   if (node.type != Node::Type::scalar) return refuse<double>(node, "a number");
   if (!node.quoted && decimal(without_sign(node.text))) {
-    if (const auto value = double_of(node.text)) return {*value, {}};
+    if (const auto value = double_of(node.text)) return {value, {}};
     return refuse<double>(node, "a number that a 64-bit float can hold");
   }
   const auto word = without_sign(node.text, "+-");

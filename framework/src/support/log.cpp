@@ -47,7 +47,7 @@ std::vector<std::string> level_names() { return {"debug", "info", "warn", "error
 
 void set_up(std::string_view level, Color color) {
   const auto names = level_names();
-  if (std::find(names.begin(), names.end(), level) == names.end()) {
+  if (std::ranges::find(names, level) == names.end()) {
     throw InputError("log level: got '" + printable(level) + "', expected one of: " + join(names, ", "));
   }
   logger().set_level(spdlog::level::from_str(std::string(level)));

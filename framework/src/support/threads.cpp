@@ -104,7 +104,7 @@ std::int64_t startable(std::int64_t wanted) {
     return nullptr;
   };
   std::vector<pthread_t> threads;
-  for (pthread_t thread{}; static_cast<std::int64_t>(threads.size()) < wanted; threads.push_back(thread)) {
+  for (pthread_t thread{}; std::ssize(threads) < wanted; threads.push_back(thread)) {
     if (::pthread_create(&thread, &attributes, wait, &done) != 0) break;
   }
   done.count_down();
@@ -131,7 +131,7 @@ std::string why_not_threads(std::int64_t count) {
   const auto others = count - 1;  // beside the one that runs
   if (others < 1) return "";
   const auto limits = known_limits();
-  const auto least = limits.front();
+  const auto& least = limits.front();
   const auto most = others > least.most ? least.most : startable(others);
   if (most >= others) return "";
   return "this process may have " + std::to_string(most + 1) + " (" +

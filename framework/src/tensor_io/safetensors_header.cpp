@@ -228,8 +228,7 @@ SafetensorsHeader parse_safetensors_header(std::string_view text, std::uint64_t 
   SafetensorsHeader header;
   header.metadata = std::move(handler.metadata);
   for (const auto& tensor : handler.tensors) header.entries.push_back(checker.entry(tensor));
-  std::stable_sort(header.entries.begin(), header.entries.end(),
-                   [](const auto& a, const auto& b) { return std::pair(a.begin, a.end) < std::pair(b.begin, b.end); });
+  std::ranges::stable_sort(header.entries, {}, [](const auto& entry) { return std::pair(entry.begin, entry.end); });
   checker.coverage(header.entries);
   return header;
 }

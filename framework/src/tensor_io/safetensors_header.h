@@ -11,7 +11,7 @@ namespace headwright::tensor_io {
 
 /// Checks JSON, names, shapes and offsets, in this order, and that the tensors cover `data_size` bytes without
 /// overlap or hole. Throws InputError, starting with `file`.
-SafetensorsHeader parse_safetensors_header(std::string_view json, std::uint64_t data_size, const std::string& file);
+SafetensorsHeader parse_safetensors_header(std::string_view text, std::uint64_t data_size, const std::string& file);
 
 /// "F32"; empty for a dtype that headwright does not store.
 std::string_view safetensors_dtype(at::ScalarType dtype);
