@@ -21,7 +21,7 @@ TEST(LessonCheck, FiguresHoldToFourDecimals) {
   EXPECT_FALSE(wrong.passed);
   EXPECT_EQ(wrong.detail, "got 0.9544 1.4950, expected 0.9544 1.4960");
   EXPECT_FALSE(check_figures("", tensor, {.9544}).passed);
-  EXPECT_FALSE(check_figures("", at::tensor({NAN, 1.4950f}), {.9544, 1.4950}).passed);
+  EXPECT_FALSE(check_figures("", at::tensor({NAN, 1.4950F}), {.9544, 1.4950}).passed);
 }
 
 TEST(LessonCheck, ShapeNamesBoth) {
@@ -32,7 +32,7 @@ TEST(LessonCheck, ShapeNamesBoth) {
 }
 
 TEST(LessonCheck, SameBitsTellsTheLastBit) {
-  const auto one = at::tensor({1.0f}), next = at::tensor({std::nextafter(1.0f, 2.0f)});
+  const auto one = at::tensor({1.0F}), next = at::tensor({std::nextafter(1.0F, 2.0F)});
   EXPECT_TRUE(check_same_bits("", one, one.clone()).passed);
   EXPECT_FALSE(check_same_bits("", one, next).passed);
   EXPECT_TRUE(check_close("", one, next).passed);
@@ -40,11 +40,11 @@ TEST(LessonCheck, SameBitsTellsTheLastBit) {
 }
 
 TEST(LessonCheck, CloseAndDiffersArePartedByRounding) {
-  const auto a = at::tensor({1.0f, 2.0f}), b = at::tensor({1.0f, 2.001f});
+  const auto a = at::tensor({1.0F, 2.0F}), b = at::tensor({1.0F, 2.001F});
   EXPECT_FALSE(check_close("", a, b).passed);
   EXPECT_TRUE(check_differs("", a, b).passed);
   EXPECT_FALSE(check_close("", a, a.unsqueeze(0)).passed);
-  EXPECT_FALSE(check_close("", a, at::tensor({1.0f, NAN})).passed);
+  EXPECT_FALSE(check_close("", a, at::tensor({1.0F, NAN})).passed);
 }
 
 TEST(LessonCheck, RowsThatDoNotSumToOneFail) {
