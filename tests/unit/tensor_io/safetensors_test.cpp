@@ -126,7 +126,7 @@ TEST_F(SafetensorsFile, ADtypeThatIsNotReadRefusesItsOwnTensorAlone) {
     const std::string shape = dtype == "F4" ? "[6]" : "[4]", end = std::to_string(4 + bytes);
     const auto path =
         with("{" + entry("x", "F32", "[1]", "[0, 4]") + ", " + entry("scale", dtype, shape, "[4, " + end + "]") + "}",
-             static_cast<std::size_t>(4 + bytes));
+             4 + static_cast<std::size_t>(bytes));
     EXPECT_TRUE(at::equal(read_tensor(path, "x"), at::zeros({1}))) << dtype;
     EXPECT_THAT(message_of<InputError>([&] { read_tensor(path, "scale"); }),
                 HasSubstr("tensor 'scale': got dtype '" + dtype + "', expected one of BOOL, U8"));
@@ -202,7 +202,10 @@ TEST_F(SafetensorsFile, FlippedBytesAreReadOrRefusedNeverWorse) {
   int refused = 0;
   for (int i = 0; i < 500; ++i) {
     auto bytes = whole;
-    for (int flips = 0; flips < 2; ++flips) bytes[random() % bytes.size()] ^= static_cast<char>(1 << random() % 8);
+    for (int flips = 0; flips < 2; ++flips) {
+      auto& byte = bytes[random() % bytes.size()];
+      byte = static_cast<char>(byte ^ (1 << random() % 8));
+    }
     const auto path = file_with("flipped.safetensors", bytes);
     try {
       read_safetensors(path);
