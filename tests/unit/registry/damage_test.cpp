@@ -38,7 +38,8 @@ TEST_F(Damaged, FilesWithAFlippedByteNeverEndTheHost) {
   int refused = 0;
   for (int i = 0; i < 40; ++i) {
     auto bytes = whole;
-    bytes[random() % bytes.size()] ^= static_cast<char>(1U << (random() % 8));
+    auto& byte = bytes[random() % bytes.size()];
+    byte = static_cast<char>(byte ^ (1 << random() % 8));
     const auto file = file_with("flipped_" + std::to_string(i) + ".so", bytes);
     const auto fault = elf_fault(file);
     const auto verdict = fault.empty() ? probe.try_file(file) : Verdict{.reason = fault};
@@ -54,7 +55,7 @@ TEST_F(Damaged, ElfHeadersWithFlippedBitsNeverEndTheHost) {
   Probe probe(probe_for_tests(), std::chrono::seconds(5));
   for (std::size_t at = 0; at < 64 + 3 * 56; ++at) {  // the ELF header and the first program headers
     auto bytes = whole;
-    bytes[at] ^= static_cast<char>(1U << (at % 8));
+    bytes[at] = static_cast<char>(bytes[at] ^ (1 << at % 8));
     const auto file = file_with("flipped.so", bytes);
     const auto fault = elf_fault(file);
     const auto verdict = fault.empty() ? probe.try_file(file) : Verdict{.reason = fault};

@@ -145,7 +145,8 @@ TEST_F(Npy, FlippedBytesAreReadOrRefusedNeverWorse) {
   int refused = 0;
   for (int i = 0; i < 500; ++i) {
     auto bytes = whole;
-    bytes[random() % 80] ^= static_cast<char>(1 << random() % 8);
+    auto& byte = bytes[random() % 80];
+    byte = static_cast<char>(byte ^ (1 << random() % 8));
     const auto path = file_with("flipped.npy", bytes);
     try {
       read_npy(path);
