@@ -82,7 +82,7 @@ Json as_json(const run::Comparison& result, const Options& options) {
   return object;
 }
 
-std::string verdict(const run::Comparison& result, const Options& options) {
+std::string_view verdict(const run::Comparison& result, const Options& options) {
   if (!(result.max_abs_error <= options.tolerance)) return "different";
   if (result.nan == 0) return "equal";
   return options.equal_nan ? "equal but for NaN" : "not shown to be equal";

@@ -4,6 +4,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 
@@ -24,9 +25,9 @@ struct Printer {
   int width = 0;
 
   std::string number(double value) const {
-    char text[64];
-    std::snprintf(text, sizeof text, "%*.*f", width, integers ? 0 : decimals, value);
-    return text;
+    std::array<char, 64> text{};
+    std::snprintf(text.data(), text.size(), "%*.*f", width, integers ? 0 : decimals, value);
+    return text.data();
   }
 
   std::string print(const at::Tensor& tensor, const std::string& indent) const {

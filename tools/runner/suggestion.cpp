@@ -36,7 +36,7 @@ std::vector<std::string> option_names(const CLI::App& app) {
 std::string first_word(const CLI::App& app, const std::vector<std::string>& arguments) {
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const auto& argument = arguments[i];
-    if (!argument.starts_with("-")) return argument;
+    if (!argument.starts_with('-')) return argument;
     const auto* option = app.get_option_no_throw(argument);
     if (option != nullptr && option->get_items_expected_max() > 0) ++i;
   }

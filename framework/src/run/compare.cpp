@@ -47,7 +47,7 @@ void add_pair(TensorComparison& result, Wide a, Wide b) {
     ++result.nan;
     return;
   }
-  result.one_sided_nan += std::isnan(a) || std::isnan(b);
+  if (std::isnan(a) || std::isnan(b)) ++result.one_sided_nan;
   const Wide gap = std::fabs(a - b), relative = gap / std::max(std::fabs(a), std::fabs(b));
   const auto or_infinite = [](Wide error) { return std::isfinite(error) ? static_cast<double>(error) : kInfinite; };
   result.max_abs_error = std::max(result.max_abs_error, or_infinite(gap));

@@ -17,7 +17,7 @@ bool letter_or_digit(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <
 bool fits_without_quotes(std::string_view text) {
   if (text == "~" || text == "null") return true;
   const auto first = text.substr(text.starts_with('-') || text.starts_with('+') ? 1 : 0);
-  if (first.empty() || !(letter_or_digit(first[0]) || first[0] == '_' || first[0] == '.' || first[0] == '/'))
+  if (first.empty() || (!letter_or_digit(first[0]) && std::string_view("_./").find(first[0]) == std::string_view::npos))
     return false;
   if (std::ranges::none_of(text, letter_or_digit)) return false;
   return std::ranges::all_of(

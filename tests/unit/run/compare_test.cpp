@@ -10,7 +10,7 @@
 namespace headwright::run {
 namespace {
 
-at::Tensor row(std::vector<double> values) { return at::tensor(values, at::kDouble); }
+at::Tensor row(const std::vector<double>& values) { return at::tensor(values, at::kDouble); }
 
 TEST(Compare, FindsTheLargestDifference) {
   const auto result = compare({{"y", row({1, 2, 4})}}, {{"y", row({1, 2.5, 4})}});

@@ -82,8 +82,7 @@ TEST(Printable, ShowsWhatATerminalWouldObey) {
   EXPECT_EQ(printable("a\x1b[31m\n\t\x7f"), "a\\x1b[31m\\n\\t\\x7f");
   EXPECT_EQ(printable("\xff\xc3"), "\\xff\\xc3");
   EXPECT_EQ(printable("\xc2\x9b"), "\\x9b");  // a one-character escape sequence
-  EXPECT_EQ(printable("\xe2\x80\xae"
-                      "abc"),
+  EXPECT_EQ(printable(std::string("\xe2\x80").append("\xae") + "abc"),
             "\\u202eabc");  // would be shown backwards
   EXPECT_EQ(printable("größe 世界"), "größe 世界");
 }

@@ -58,7 +58,7 @@ TEST_F(Npy, ReadsFortranOrderAndAllVersions) {
   const std::string data("\x01\x02\x03\x04\x05\x06", 6);
   const auto path = file_with("f.npy", npy("{'descr': '|i1', 'fortran_order': True, 'shape': (2, 3), }\n", data));
   EXPECT_TRUE(at::equal(read_npy(path), at::tensor({1, 3, 5, 2, 4, 6}, at::kChar).view({2, 3})));
-  for (const char major : {2, 3}) {
+  for (const char major : {'\2', '\3'}) {
     const auto other =
         file_with("v.npy", npy("{\"shape\": (6,), 'fortran_order': False, 'descr': '|u1'}", data, major));
     EXPECT_TRUE(at::equal(read_npy(other), at::tensor({1, 2, 3, 4, 5, 6}, at::kByte)));
