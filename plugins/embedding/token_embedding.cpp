@@ -86,12 +86,12 @@ class TokenEmbedding final : public Embedding {
   }
 
   TokenEmbedding(const Dims& dims, const Params& params) : dims_(dims), inner_(widths(dims, params)), params_(params) {
-    if (!params.tied) add_rest(torch::nn::EmbeddingOptions(*params.vocab_size, inner_.d_model));
+    if (params.vocab_size) add_rest(torch::nn::EmbeddingOptions(*params.vocab_size, inner_.d_model));  // else see tie()
   }
 
   at::Tensor forward(const Inputs& in) override {
     auto y = token_(in.x);  // (batch, seq, d_embedding)
-    if (params_.scale) y = y * factor();
+    if (params_.scale) y = y * factor(*params_.scale);
     if (types_) y = y + types_(in.token_types.defined() ? in.token_types : at::zeros_like(in.x));
     if (position_) y = position_->embed(y, positions_of(in) + params_.position_offset);
     if (norm_) y = norm_->forward(y);
@@ -113,8 +113,8 @@ class TokenEmbedding final : public Embedding {
     return dims;
   }
 
-  double factor() const {
-    const auto* number = std::get_if<double>(&*params_.scale);
+  double factor(const std::variant<double, std::string>& scale) const {
+    const auto* number = std::get_if<double>(&scale);
     return number != nullptr ? *number : std::sqrt(static_cast<double>(dims_.d_model));
   }
 
