@@ -20,6 +20,11 @@ struct Layer {
   std::optional<std::size_t> shared;  // the earlier layer whose module it is
 };
 
+struct Stack {
+  std::vector<Layer> layers;
+  bool sound = true;  // false: an entry could not be read, so that layers are missing
+};
+
 using Names = std::vector<std::pair<std::string, const Node*>>;  // of blocks, and where they are written
 
 /// The blocks that an entry of the form {use, repeat} or {pattern, repeat} names.
@@ -60,9 +65,8 @@ bool use_blocks(Reader& reader, const Names& names, const std::string& path, Blo
   return sound;
 }
 
-/// The layers of one entry of `layers`, in order, repeats included. before: layers that stand before it.
-std::vector<Layer> expand(Reader& reader, const Node& item, const std::string& path, Blocks& blocks, std::size_t before,
-                          Node& resolved) {
+/// Appends the layers of one entry of `layers`, in order, repeats included.
+void expand(Reader& reader, const Node& item, const std::string& path, Blocks& blocks, Stack& stack, Node& resolved) {
   LayerKeys keys;
   Names names;
   resolved = item;
@@ -74,23 +78,23 @@ std::vector<Layer> expand(Reader& reader, const Node& item, const std::string& p
     drop_absent(resolved);
     names = named_in(reader, item, path, keys);
   }
-  const bool sound = use_blocks(reader, names, path, blocks);
-  std::vector<Layer> layers;
+  bool sound = use_blocks(reader, names, path, blocks) && !names.empty();
   if (static_cast<std::int64_t>(names.size()) * keys.repeat > kMostLayers) {
     reader.report(item.mark, path, "more than " + std::to_string(kMostLayers) + " layers");
-    return {};
+    sound = false;
   }
+  stack.sound &= sound;
+  const auto before = stack.layers.size();
   for (std::int64_t i = 0; sound && i < keys.repeat; ++i) {
     for (std::size_t place = 0; place < names.size(); ++place) {
       Layer layer{names[place].first};
       if (keys.shared && i > 0) layer.shared = before + place;
-      layers.push_back(std::move(layer));
+      stack.layers.push_back(std::move(layer));
     }
   }
-  return layers;
 }
 
-std::vector<Layer> read_stack(Reader& reader, const Section& owner, Blocks& blocks, Node& resolved) {
+Stack read_stack(Reader& reader, const Section& owner, Blocks& blocks, Node& resolved) {
   const auto place = below(owner.path, "layers");
   const Node* node = owner.node->find("layers");
   if (node == nullptr) {
@@ -99,28 +103,26 @@ std::vector<Layer> read_stack(Reader& reader, const Section& owner, Blocks& bloc
           owner.node->mark, place,
           "missing: there is more than one block, so say which stand where, such as [" + blocks.begin()->first + "]");
     }
-    if (blocks.size() != 1) return {};
+    if (blocks.size() != 1) return {.layers = {}, .sound = false};
     blocks.begin()->second.used = true;
     Node list{.type = Node::Type::list, .mark = default_mark()};
     list.items.push_back(scalar_node(blocks.begin()->first, false, default_mark()));
     set(resolved, "layers", std::move(list));
-    return {Layer{blocks.begin()->first}};
+    return {.layers = {Layer{blocks.begin()->first}}};
   }
   if (node->type != Node::Type::list || node->items.empty()) {
     const auto got = node->type == Node::Type::list ? "an empty list" : node->what();
     reader.report(node->mark, place, "got " + got + ", expected a list of layers");
-    return {};
+    return {.layers = {}, .sound = false};
   }
-  std::vector<Layer> stack;
+  Stack stack;
   Node list{.type = Node::Type::list, .mark = node->mark};
   for (std::size_t i = 0; i < node->items.size(); ++i) {
-    const auto layers = expand(reader, node->items[i], below(place, std::to_string(i)), blocks, stack.size(),
-                               list.items.emplace_back());
-    stack.insert(stack.end(), layers.begin(), layers.end());
+    expand(reader, node->items[i], below(place, std::to_string(i)), blocks, stack, list.items.emplace_back());
   }
-  if (static_cast<std::int64_t>(stack.size()) > kMostLayers) {
+  if (static_cast<std::int64_t>(stack.layers.size()) > kMostLayers) {
     reader.report(node->mark, place, "more than " + std::to_string(kMostLayers) + " layers");
-    stack.clear();
+    stack = {.layers = {}, .sound = false};
   }
   set(resolved, "layers", std::move(list));
   return stack;
@@ -134,6 +136,18 @@ void check_shared(Reader& reader, const Section& owner, const BlockPlan& plan) {
                     " where it reads " + std::to_string(plan.dims.d_model));
 }
 
+/// By name and width: a block is checked once for each.
+using PlacedBlocks = std::map<std::pair<std::string, std::int64_t>, BlockPlan>;
+
+/// What no entry of `layers` names, or only one that is wrong itself, is looked at too, at the width of the model.
+void check_unplaced(Reader& reader, const Blocks& blocks, const PlacedBlocks& placed, const Dims& dims,
+                    const Sections& sections) {
+  for (const auto& [name, block] : blocks) {
+    const bool known = std::ranges::any_of(placed, [&](const auto& entry) { return entry.first.first == name; });
+    if (!known && block.readable) place_block(reader, name, block, dims, dims.d_model, sections);
+  }
+}
+
 }  // namespace
 
 std::vector<BlockPlan> read_layers(Reader& reader, const Sections& sections, const Dims& dims, bool sizes_sound,
@@ -142,16 +156,16 @@ std::vector<BlockPlan> read_layers(Reader& reader, const Sections& sections, con
   auto blocks = read_blocks(reader, owner, resolved);
   const auto stack = read_stack(reader, owner, blocks, resolved);
   for (const auto& [name, block] : blocks) {
-    if (!block.used && !stack.empty()) {
+    if (!block.used && stack.sound) {
       reader.report(block.node->mark, block.path, "is defined, but no layer uses it");
     }
   }
   if (!sizes_sound) return {};
   std::vector<BlockPlan> plans;
-  std::map<std::pair<std::string, std::int64_t>, BlockPlan> seen;  // a block is checked once per width
+  PlacedBlocks seen;
   std::int64_t width = dims.d_model;
-  bool complete = true;
-  for (const auto& [name, shared] : stack) {
+  bool complete = stack.sound;
+  for (const auto& [name, shared] : stack.layers) {
     const auto& block = blocks.at(name);
     complete &= block.readable;
     if (!block.readable) continue;
@@ -162,13 +176,14 @@ std::vector<BlockPlan> read_layers(Reader& reader, const Sections& sections, con
     auto plan = found->second;
     for (auto& sublayer : plan.sublayers) {
       sublayer.dims.layer = static_cast<std::int64_t>(plans.size());
-      sublayer.dims.n_layers = static_cast<std::int64_t>(stack.size());
+      sublayer.dims.n_layers = static_cast<std::int64_t>(stack.layers.size());
     }
     plan.shared = shared;
     width = plan.d_out;
     check_shared(reader, owner, plan);
     plans.push_back(std::move(plan));
   }
+  if (width == dims.d_model) check_unplaced(reader, blocks, seen, dims, sections);
   if (!complete) return {};  // of a stack with a hole, what follows is a guess
   return plans;
 }
