@@ -184,10 +184,19 @@ TEST_F(Runner, ValidateReportsEachProblemWithItsPlace) {
 TEST_F(Runner, MisspeltCommandsAndOptionsGetTheNearestOne) {
   expect_failure("forwrd", 2, "unknown command 'forwrd'; did you mean 'forward'?");
   expect_failure("forward --jsno " + shipped("models/tiny_gpt.yaml"), 2, "did you mean '--json'?");
+  expect_failure("forward --out y.npy " + shipped("models/tiny_gpt.yaml"), 2, "did you mean '--output'?");
   expect_failure("", 2, "no command");
 }
 
 TEST_F(Runner, AMissingPluginFolderEndsWithThree) { expect_failure("--plugin-path nowhere list", 3, "nowhere"); }
+
+TEST_F(Runner, GlobalOptionsStandBeforeOrBehindACommand) {
+  expect_failure("list --plugin-path nowhere", 3, "nowhere");
+  expect_failure("forward " + shipped("models/tiny_gpt.yaml") + " --plugin-path nowhere", 3, "nowhere");
+  EXPECT_EQ(run("list --names --log-level error").standard_output,
+            run("--log-level error list --names").standard_output);
+  expect_failure("list forward", 2, "forward");
+}
 
 TEST_F(Runner, AnUnusableDeviceEndsWithFour) {
   if (run("doctor --json").standard_output.find("cuda") != std::string::npos) GTEST_SKIP() << "there is a GPU here";

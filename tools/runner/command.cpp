@@ -34,6 +34,7 @@ CLI::App& add_command(CLI::App& app, Global& global, const std::string& name, co
                       const std::string& examples, std::function<int()> action) {
   auto* command = app.add_subcommand(name, summary);
   command->description(summary + "\n\nExamples:\n" + examples);
+  command->fallthrough();  // so that the global options may stand behind the command, too
   command->callback([&global, action = std::move(action)] { global.action = action; });
   return *command;
 }

@@ -48,14 +48,22 @@ std::string hint(const std::string& got, const std::vector<std::string>& names) 
   return near ? "; did you mean '" + *near + "'?" : " (known: " + support::join(names, ", ") + ")";
 }
 
+constexpr std::size_t kDashes = 2;  // before the name of an option
+
 /// Options that were called otherwise before.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 1> kRenamed{{{"--weights-out", "--attention-out"}}};
 
-/// What was probably meant by an option that is not known.
+/// What was probably meant by an option that is not known: one that begins so, or one with nearly these letters.
 std::string hint_for_option(const std::string& got, const std::vector<std::string>& known) {
   const auto renamed = std::ranges::find(kRenamed, got, [](const auto& pair) { return pair.first; });
   const bool is_renamed = renamed != kRenamed.end() && std::ranges::find(known, renamed->second) != known.end();
-  return is_renamed ? "; it is called '" + std::string(renamed->second) + "' now" : hint(got, known);
+  if (is_renamed) return "; it is called '" + std::string(renamed->second) + "' now";
+  const auto begun = std::ranges::find_if(known, [&](const auto& name) { return name.starts_with(got); });
+  if (begun != known.end() && got.size() > kDashes + 1) return "; did you mean '" + *begun + "'?";
+  std::vector<std::string> bare;
+  for (const auto& name : known) bare.push_back(name.substr(kDashes));
+  const auto near = support::nearest(got.substr(kDashes), bare);
+  return near ? "; did you mean '--" + *near + "'?" : " (known: " + support::join(known, ", ") + ")";
 }
 
 /// The first option of the command line that neither the command nor the program knows.
