@@ -68,7 +68,7 @@ std::string cached(const Subject& subject) {
       const auto far = difference(in_pieces(subject, *module, inputs, cache, lengths), at_once);
       if (!(far <= kFloat64Noise)) {
         const std::string how = lengths.size() == 2 ? "in two pieces" : "token by token";
-        return "a sequence fed " + how + extra + " differs from the same sequence at once by " + std::to_string(far);
+        return "a sequence fed " + how + extra + " differs from the same sequence at once by " + amount(far);
       }
       if (cache.tokens() != length) {
         return "after " + std::to_string(length) + " tokens the cache's length is " + std::to_string(cache.tokens());

@@ -64,8 +64,7 @@ std::string wrong_gradient(const Subject& subject, const Inputs& inputs) {
       tensor.copy_(before);
       const auto analytic = (tensor.grad() * direction).sum().item<double>();
       if (std::abs(numeric - analytic) <= kTolerance * std::max(1.0, std::abs(numeric))) continue;
-      return "gradient of " + name + ": got " + std::to_string(analytic) + ", central differences give " +
-             std::to_string(numeric);
+      return "gradient of " + name + ": got " + amount(analytic) + ", central differences give " + amount(numeric);
     }
   }
   return "";

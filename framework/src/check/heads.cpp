@@ -95,7 +95,7 @@ std::string heads(const Subject& subject) {
   const auto far = difference(pair->grouped.call(*grouped, inputs), pair->full.call(*full, inputs));
   if (far <= kFloat64Noise) return "";
   return "with " + std::to_string(kHeads) + " heads over " + std::to_string(kKvHeads) +
-         " kv heads, the output differs by " + std::to_string(far) +
+         " kv heads, the output differs by " + amount(far) +
          " from that of full heads with repeated weights: head h is to read kv head h // " + std::to_string(kGroup);
 }
 

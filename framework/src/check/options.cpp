@@ -159,7 +159,7 @@ std::string positions_taken(const Subject& subject) {
   other.positions = places.expand({2, length});
   const auto y = subject.call(*module, plain);
   if (const auto far = difference(subject.call(*module, given), y); far > 1e-9) {
-    return "the positions 0, 1, 2, ... change the output by " + std::to_string(far);
+    return "the positions 0, 1, 2, ... change the output by " + amount(far);
   }
   const bool follows = difference(subject.call(*module, other), y) > 1e-9;
   if (follows == subject.claims.positions) return "";

@@ -101,7 +101,7 @@ std::string deterministic_in_eval(const Subject& subject) {
   const auto inputs = dropping.draw(2, dropping.longest());
   const auto first = dropping.call(*module, inputs);
   const auto far = difference(first, dropping.call(*module, inputs));
-  return far == 0 ? "" : "two calls in eval differ by " + std::to_string(far);
+  return far == 0 ? "" : "two calls in eval differ by " + amount(far);
 }
 
 // NOLINTNEXTLINE(modernize-use-string-view): a property, like the others
@@ -137,7 +137,7 @@ std::string batch_rows_independent(const Subject& subject) {
       }
       const auto far = difference(subject.call(*module, alone), together.slice(0, row, row + 1));
       if (far <= kFloat64Noise) continue;
-      return "row " + std::to_string(row) + " of a batch differs from the same row alone by " + std::to_string(far);
+      return "row " + std::to_string(row) + " of a batch differs from the same row alone by " + amount(far);
     }
   }
   return "";
@@ -181,7 +181,7 @@ std::string dtypes(const Subject& subject) {
     if (!all_finite(y)) return "NaN or infinity in the output in " + name + ", where a token is all zeros";
     module->to(at::kDouble);  // the same rounded numbers
     const auto far = rounding_error(y, subject.call(*module, with_a_zero(inputs, at::kDouble)));
-    if (!(far <= tolerance)) return "in " + name + " the output is off by " + std::to_string(far) + " of its largest";
+    if (!(far <= tolerance)) return "in " + name + " the output is off by " + amount(far) + " of its largest";
   }
   return "";
 }
@@ -227,7 +227,7 @@ std::string kernels(const Subject& subject) {
     for (std::size_t i = 0; i < results.size(); ++i) {
       const auto far = difference(results[i].second, expected[i].second);
       if (!(far <= kFloat64Noise * std::max(1.0, expected[i].second.abs().max().item<double>()))) {
-        return "kernel '" + name + "' gives " + results[i].first + " that differs by " + std::to_string(far);
+        return "kernel '" + name + "' gives " + results[i].first + " that differs by " + amount(far);
       }
     }
   }
@@ -244,7 +244,7 @@ std::string state_round_trip(const Subject& subject) {
   copy(first->named_buffers(), second->named_buffers());
   const auto inputs = subject.draw(2, subject.longest());
   const auto far = difference(subject.call(*first, inputs), subject.call(*second, inputs));
-  return far == 0 ? "" : "with the same parameters and buffers another instance differs by " + std::to_string(far);
+  return far == 0 ? "" : "with the same parameters and buffers another instance differs by " + amount(far);
 }
 
 }  // namespace headwright::check

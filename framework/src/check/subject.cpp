@@ -4,7 +4,9 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <iomanip>
 #include <limits>
+#include <sstream>
 
 #include "headwright/embedding.h"
 #include "headwright/feed_forward.h"
@@ -167,6 +169,12 @@ std::int64_t Subject::d_out() const {
   if (claims.rotate) return d_in() / dims.n_heads * (dims.n_heads + dims.n_kv_heads);
   if (variant.kind == Kind::position) return d_in();
   return claims.d_out > 0 ? claims.d_out : dims.d_model;
+}
+
+std::string amount(double difference) {
+  std::ostringstream text;
+  text << std::setprecision(3) << difference;
+  return text.str();
 }
 
 std::string message_of(const std::exception& error) {

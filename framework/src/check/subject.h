@@ -62,6 +62,9 @@ class Subject {
 /// The largest difference between two tensors of one shape; infinite where one of them is not finite.
 double difference(const at::Tensor& a, const at::Tensor& b);
 
+/// A difference in three digits, however small: 0.119, 2.98e-09.
+std::string amount(double difference);
+
 std::string message_of(const std::exception& error);
 
 /// The inputs with features in `dtype`; ids and masks as they are.

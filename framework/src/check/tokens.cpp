@@ -116,7 +116,7 @@ std::string key_mask(const Subject& subject) {
   auto far = (subject.call(*module, inputs) - subject.call(*module, changed)).abs();
   if (!subject.claims.memory) far = far.masked_fill(hidden, 0);  // a hidden token may still ask
   if (const auto most = far.max().item<double>(); !(most <= kFloat64Noise)) {
-    return "a hidden token influences the output of a visible one, by " + std::to_string(most);
+    return "a hidden token influences the output of a visible one, by " + amount(most);
   }
 
   auto unmasked = inputs, all_visible = inputs;
@@ -159,7 +159,7 @@ std::string hidden_token_read(const Subject& subject, torch::nn::Module& module,
     if (!subject.claims.memory) far = far.masked_fill(at::arange(far.size(0)).eq(token), 0);
     if (const auto most = far.max().item<double>(); !(most <= kFloat64Noise)) {
       return "a row that sees nothing reads hidden tokens: token " + std::to_string(token) +
-             " changes the output of others by " + std::to_string(most);
+             " changes the output of others by " + amount(most);
     }
   }
   return "";
@@ -263,7 +263,7 @@ std::string kept_as_it_grows(const Subject& subject) {
   const bool by_length = far > kFloat64Noise;
   if (by_length == subject.claims.by_length || length < 2) return "";
   if (!by_length) return "it claims by_length, and a token gets the same whatever comes after it";
-  return "what a token gets depends on the tokens after it, by " + std::to_string(far) +
+  return "what a token gets depends on the tokens after it, by " + amount(far) +
          ", and the claims do not say by_length";
 }
 
@@ -276,7 +276,7 @@ std::string positions_followed(const Subject& subject) {
   auto batched = inputs;
   batched.positions = at::arange(length).expand({2, length});
   if (const auto far = difference(subject.call(*module, batched), y); far > kFloat64Noise) {
-    return "positions (batch, seq) differ from positions (seq) by " + std::to_string(far);
+    return "positions (batch, seq) differ from positions (seq) by " + amount(far);
   }
   const bool of_pairs = subject.claims.bias;  // leaving out a token changes what the others see
   if (length < (of_pairs ? 4 : 3)) return "";
@@ -285,7 +285,7 @@ std::string positions_followed(const Subject& subject) {
   later.positions = at::arange(2, length);
   const auto there = subject.call(*module, later);
   if (const auto far = difference(there, y.slice(1, 2)); !of_pairs && far > kFloat64Noise) {
-    return "a token at a given position differs from the same token counted there by " + std::to_string(far);
+    return "a token at a given position differs from the same token counted there by " + amount(far);
   }
   // Other distances, where there are so many places; else none: all tokens at one place.
   const auto apart = at::arange(1, length - 1) * 2, together = at::zeros_like(apart);

@@ -99,7 +99,7 @@ std::string continues_from_its_cache(const bind::Plan& given) {
       const auto far = distance(*model, inputs, pieces);
       if (far <= kFloat64Noise) continue;
       return "fed " + std::string(pieces.size() == 3 ? "in three pieces" : "token by token") + extra +
-             ", the output differs from that of the whole sequence by " + std::to_string(far);
+             ", the output differs from that of the whole sequence by " + amount(far);
     }
   }
   return "";
