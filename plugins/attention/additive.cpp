@@ -105,9 +105,7 @@ class Additive final : public QkvAttention {
     scoring.modifiers.push_back(scores_of(q, k));
     // The core's own product of q and k is not used, so it gets one channel of each.
     const auto q1 = q.slice(-1, 0, 1), k1 = k.slice(-1, 0, 1);
-    const auto attended = attend(q1, k1, v, scoring);
-    note_weights(inputs, q1, k1, scoring);
-    return attended.y;  // (batch, n_heads, seq, d_head)
+    return attend(inputs, q1, k1, v, scoring).y;  // (batch, n_heads, seq, d_head)
   }
 
  private:

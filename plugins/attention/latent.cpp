@@ -244,9 +244,7 @@ class Latent final : public headwright::Attention {
   }
 
   at::Tensor attended(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const headwright::Inputs& inputs) {
-    const auto scoring = this->scoring(inputs);
-    headwright::note_weights(inputs, q, k, scoring);
-    return headwright::attend(q, k, v, scoring).y;
+    return headwright::attend(inputs, q, k, v, scoring(inputs)).y;
   }
 
   /// Every head's keys and values, from the latent. Returns (batch, n_heads, seq, d_value).

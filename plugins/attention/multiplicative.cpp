@@ -84,9 +84,7 @@ class Multiplicative final : public Attention {
     const auto q = split_heads(score_.is_empty() ? inputs.x : score_(inputs.x), dims_.n_heads);
     const auto states = split_heads(source, dims_.n_heads);  // (batch, n_heads, keys, d_head)
     const auto scoring = scoring_of(inputs);
-    const auto attended = attend(q, states, states, scoring);
-    note_weights(inputs, q, states, scoring, attended.lse);
-    const auto y = merge_heads(attended.y);  // (batch, seq, width of the source)
+    const auto y = merge_heads(attend(inputs, q, states, states, scoring).y);  // (batch, seq, width of the source)
     return combine_.is_empty() ? y : combine_(at::cat({y, inputs.x}, -1)).tanh();
   }
 

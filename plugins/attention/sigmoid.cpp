@@ -56,8 +56,7 @@ class Sigmoid final : public headwright::QkvAttention {
                  const headwright::Inputs& inputs) override {
     auto scoring = scoring_of(inputs);
     count_shown_keys(inputs, k, scoring);
-    headwright::note_weights(inputs, q, k, scoring);
-    return attend(q, k, v, scoring).y;  // (batch, n_heads, seq, d_head)
+    return attend(inputs, q, k, v, scoring).y;  // (batch, n_heads, seq, d_head)
   }
 
  private:

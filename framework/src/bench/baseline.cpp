@@ -76,8 +76,8 @@ std::variant<CoreCall, Reason> first_core_call(const bind::Plan& plan, model::Mo
   model.forward(recorded);
   const auto& calls = recorder.calls();
   if (calls.size() != 1) {
-    return "'" + place.component->variant->name + "' asks the core " + std::to_string(calls.size()) +
-           " times in a layer, so there is no one call to compare with";
+    return "the scores of '" + place.component->variant->name +
+           "' come from no one call of the core, so there is nothing to compare with";
   }
   const auto& asked = calls.front();
   return CoreCall{

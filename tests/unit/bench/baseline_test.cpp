@@ -4,6 +4,8 @@
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 
+#include <set>
+
 #include "bench/flops.h"
 #include "bench/sizes.h"
 #include "helpers/configs.h"
@@ -83,6 +85,20 @@ TEST(BenchBaseline, SaysWhyThereIsNone) {
   };
   EXPECT_EQ(reason("order: plain, feed_forward: relu"), "no layer computes its attention on the core");
   EXPECT_EQ(reason("order: plain, attention: causal_attention"), "no layer computes its attention on the core");
+}
+
+/// These two make one map of several of the core's.
+TEST(BenchBaseline, IsFoundForEveryOtherVariantOnTheCore) {
+  std::set<std::string> without;
+  for (const auto& config : test::shipped_configs()) {
+    if (config.parent_path().filename() != "attention") continue;
+    const auto plan = test::shipped_plan("attention/" + config.filename().string());
+    const auto& sublayer = plan.model.blocks.front().sublayers.front();
+    if (!sublayer.claims.core) continue;
+    const auto call = first_core_call(plan, *model::build(plan), run::make_inputs(plan));
+    if (std::holds_alternative<Reason>(call)) without.insert(sublayer.component.variant->name);
+  }
+  EXPECT_THAT(without, testing::ElementsAre("differential", "talking_heads"));
 }
 
 TEST(BenchBaseline, WithTheMaskOfPlainCausalTakesTorchsOwnPath) {
